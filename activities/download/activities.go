@@ -123,7 +123,8 @@ func (d *Activities) Request(ctx context.Context, step contract.DownloadStep) (c
 
 // explain adds Velero's reason to a verdict that is Velero's refusal, before the request that says it is deleted.
 func (d *Activities) explain(ctx context.Context, o *Objects) error {
-	if o.Request == nil || o.Request.Status.Phase != velero.DownloadRequestFailed || !strings.HasSuffix(o.Verdict.Message, notSigned) {
+	if o.Request == nil || o.Request.Status.Phase != velero.DownloadRequestFailed ||
+		!strings.HasSuffix(o.Verdict.Message, notSigned) {
 		return nil
 	}
 	why, err := velero.WhyNotSigned(ctx, d.Client, o.Request)

@@ -45,8 +45,8 @@ func (a *Activities) Find(ctx context.Context, wanted contract.TurnsWanted) (con
 	return found, nil
 }
 
-// Awaits reports whether a NonAdminBackup or NonAdminRestore needs a turn, by its status: it waits, or its workflow has not begun.
-// Its Velero object may exist nevertheless. A backup that was found in a bucket needs none.
+// Awaits reports whether a NonAdminBackup or NonAdminRestore needs a turn, by its status: it waits, or its workflow has not
+// begun. Its Velero object may exist nevertheless. A backup that was found in a bucket needs none.
 func Awaits(object client.Object, clusterID string) bool {
 	nab, is := object.(*oadpv1alpha1.NonAdminBackup)
 	synced := is && owner.SyncedFrom(nab) != "" && !owner.Derived(owner.Claimed(nab), clusterID, nab)

@@ -64,7 +64,8 @@ type Objects struct {
 
 // waits: the status says that the object waits for its turn before Velero.
 func (o *Objects) waits() bool {
-	return o.Restore == nil && !lifecycle.EverCreated(o.NAR) && o.NAR.DeletionTimestamp.IsZero() && k8s.WaitsForTurn(o.NAR.Status.Conditions)
+	return o.Restore == nil && o.NAR.DeletionTimestamp.IsZero() && !lifecycle.EverCreated(o.NAR) &&
+		k8s.WaitsForTurn(o.NAR.Status.Conditions)
 }
 
 // Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.

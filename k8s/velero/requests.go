@@ -56,8 +56,8 @@ func Undeletable(nab *oadpv1alpha1.NonAdminBackup) bool {
 	return request != nil && made != nil && RequestAttempt(made.Name, request.Name) > 1
 }
 
-// NewDownloadRequest builds the request by which Velero signs a URL for a file of the Velero Backup or Restore that was made for a
-// tenant's object. The name is deterministic, so that a request left by a killed process is found again.
+// NewDownloadRequest builds the request by which Velero signs a URL for a file of the Velero Backup or Restore that was made for
+// a tenant's object. The name is deterministic, so that a request left by a killed process is found again.
 func NewDownloadRequest(of, made client.Object, file velerov1.DownloadTargetKind) *velerov1.DownloadRequest {
 	origin := owner.Backup
 	if _, is := made.(*velerov1.Restore); is {

@@ -66,8 +66,8 @@ func volumePhase(object runtime.Object) string {
 	return ""
 }
 
-// ApplyVolumes counts volumes by phase in the status of a NonAdminBackup or NonAdminRestore. If there are none, the fields stay as
-// they are: Velero removes those objects long before the backup or restore.
+// ApplyVolumes counts volumes by phase in the status of a NonAdminBackup or NonAdminRestore. If there are none, the fields stay
+// as they are: Velero removes those objects long before the backup or restore.
 func ApplyVolumes(object client.Object, volumes Volumes) {
 	moved, copied := volumesOf(object)
 	if len(volumes.Moved) > 0 {
@@ -85,7 +85,7 @@ func ApplyVolumes(object client.Object, volumes Volumes) {
 	}
 }
 
-// VolumesDone reports whether the status of a NonAdminBackup or NonAdminRestore has counted volumes, and all of them are finished.
+// VolumesDone reports whether the status of a NonAdminBackup or NonAdminRestore counts volumes, and all of them are finished.
 func VolumesDone(object client.Object) bool {
 	moved, copied := volumesOf(object)
 	if moved == nil && copied == nil {

@@ -11,9 +11,7 @@ import (
 	turns "holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -32,9 +30,7 @@ type backups struct {
 func newBackups(env *Env) *backups {
 	b := &backups{served[*oadpv1alpha1.NonAdminBackup]{
 		env: env, pool: contract.PoolBackups, origin: owner.Backup, finalizer: oadpv1alpha1.NabFinalizer,
-		going:  lifecycle.DeletionRequested,
-		active: velero.HoldsTurn[string],
-		made:   func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
+		made: func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
 	}}
 	b.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackup]{
 		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup,

@@ -9,8 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	turns "holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/caches"
@@ -81,7 +83,7 @@ func (b *backups) count(ctx context.Context, census *metrics.Census) error {
 	b.Each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
 		counted.add(nab)
 		census.Stalled += stalled(nab.Status.Conditions)
-		if !b.going(nab) && k8s.WaitsForTurn(nab.Status.Conditions) {
+		if !lifecycle.DeletionRequested(nab) && k8s.WaitsForTurn(nab.Status.Conditions) {
 			waiting[turns.Lane(nab)].Add(nab.CreationTimestamp.Time)
 		}
 	})
@@ -113,7 +115,7 @@ func (r *restores) count(ctx context.Context, census *metrics.Census) error {
 	r.Each(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
 		counted.add(nar)
 		census.StalledRestores += stalled(nar.Status.Conditions)
-		if !r.going(nar) && k8s.WaitsForTurn(nar.Status.Conditions) {
+		if !lifecycle.DeletionRequested(nar) && k8s.WaitsForTurn(nar.Status.Conditions) {
 			waiting[contract.LaneHand].Add(nar.CreationTimestamp.Time)
 		}
 	})

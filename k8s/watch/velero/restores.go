@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/activities/restore"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -30,9 +30,7 @@ type restores struct {
 func newRestores(env *Env) *restores {
 	r := &restores{served[*oadpv1alpha1.NonAdminRestore]{
 		env: env, pool: contract.PoolRestores, origin: owner.Restore, finalizer: oadpv1alpha1.NarFinalizer,
-		going:  func(nar *oadpv1alpha1.NonAdminRestore) bool { return !nar.DeletionTimestamp.IsZero() },
-		active: velero.HoldsTurn[string],
-		made:   func() client.Object { return &velerov1.Restore{} }, volumeLabel: velerov1.RestoreNameLabel,
+		made: func() client.Object { return &velerov1.Restore{} }, volumeLabel: velerov1.RestoreNameLabel,
 	}}
 	r.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminRestore]{
 		Env: env.Env, Name: "nonadminrestore", Workflow: contract.KindRestore,
@@ -74,7 +72,7 @@ func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.O
 	view := o.View()
 	return r.inTurn(ctx, o.NAR, watched.View{
 		Found: true, Due: !restoreworkflow.Settled(view),
-		Unstarted:  o.Restore == nil && awaitsCreation(o.NAR) && !r.going(o.NAR),
+		Unstarted:  o.Restore == nil && awaitsCreation(o.NAR) && !lifecycle.DeletionRequested(o.NAR),
 		VeleroName: o.RestoreName, Uncounted: uncountedRestore(o),
 	}, view.AwaitsTurn, o.Restore == nil && turns.Awaits(o.NAR, r.ClusterID)), nil
 }

@@ -7,7 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -19,10 +21,6 @@ type served[T client.Object] struct {
 	pool      contract.Pool
 	origin    owner.Origin
 	finalizer string
-	// going: the object is being deleted, or is to be, in any of the ways.
-	going func(T) bool
-	// active: a Velero object in that phase has a turn.
-	active func(phase string) bool
 	// made is an empty Velero object, and volumeLabel names the one that a volume belongs to.
 	made        func() client.Object
 	volumeLabel string
@@ -73,7 +71,7 @@ func (s *served[T]) events() watched.Events {
 			}
 			switch {
 			case !watched.Concerns(before, after, s.finalizer) && !rejected(before, after):
-			case s.going(after.(T)):
+			case lifecycle.DeletionRequested(after):
 				s.AddEnd(q, watched.RequestFor(after))
 			default:
 				s.Add(q, watched.RequestFor(after))
@@ -113,7 +111,7 @@ func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, at
 			if newPhase || newPosition(before, after) {
 				s.env.PositionsChanged()
 			}
-			if s.active(phaseOf(before)) && !s.active(phaseOf(after)) {
+			if velero.HoldsTurn(phaseOf(before)) && !velero.HoldsTurn(phaseOf(after)) {
 				s.turnEnded(ctx, after)
 			}
 			object, found := s.of(ctx, after)
@@ -130,7 +128,7 @@ func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, at
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
 			s.env.PositionsChanged()
 			s.Volumes.Forget(e.Object.GetName())
-			if s.active(phaseOf(e.Object)) {
+			if velero.HoldsTurn(phaseOf(e.Object)) {
 				s.turnEnded(ctx, e.Object)
 			}
 			if object, found := s.of(ctx, e.Object); found {
