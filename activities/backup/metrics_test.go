@@ -136,15 +136,3 @@ func TestTheWaitForATurnIsMeasured(t *testing.T) {
 	assert.Equal(t, []float64{0, 0, 0}, measured(1, nil, contract.UsableTurn{}), "it waits still")
 	assert.Equal(t, []float64{0, 0, 0}, measured(0, ofPlan, contract.UsableTurn{}), "the policy gives no turns")
 }
-
-func TestTheLaneIsReadFromTheLabels(t *testing.T) {
-	for lane, labels := range map[int]map[string]string{
-		contract.LaneHand:        {holdfastv1alpha1.LabelDefaultPlan: "true"},
-		contract.LanePlan:        {holdfastv1alpha1.LabelPlan: "nightly"},
-		contract.LaneDefaultPlan: {holdfastv1alpha1.LabelPlan: "nightly", holdfastv1alpha1.LabelDefaultPlan: "true"},
-	} {
-		nab := fake.NAB(activitytest.Name)
-		nab.Labels = labels
-		assert.Equal(t, lane, queue.Lane(nab), labels)
-	}
-}

@@ -1,4 +1,4 @@
-package backup_test
+package usage_test
 
 import (
 	"testing"
@@ -37,6 +37,7 @@ func TestHowAQuotaCountsABackup(t *testing.T) {
 			lifecycle.ApplyVerdict(nab, check.Verdict{Reason: reason}, "", "")
 		}
 	}
+	seen := func(nab *oadpv1alpha1.NonAdminBackup) { lifecycle.ApplySeen(nab) }
 	finalizer := func(nab *oadpv1alpha1.NonAdminBackup) { nab.Finalizers = []string{oadpv1alpha1.NabFinalizer} }
 	edited := func(nab *oadpv1alpha1.NonAdminBackup) { nab.Generation++ }
 	deleted := func(nab *oadpv1alpha1.NonAdminBackup) { nab.Spec.DeleteBackup = true }
@@ -59,7 +60,7 @@ func TestHowAQuotaCountsABackup(t *testing.T) {
 		want    quota.Backup
 	}{
 		"new":                              {want: waits},
-		"seen, not judged":                 {[]func(*oadpv1alpha1.NonAdminBackup){lifecycle.ApplySeen}, waits},
+		"seen, not judged":                 {[]func(*oadpv1alpha1.NonAdminBackup){seen}, waits},
 		"refused by a quota":               {[]func(*oadpv1alpha1.NonAdminBackup){refused("QuotaExceeded")}, waits},
 		"refused":                          {[]func(*oadpv1alpha1.NonAdminBackup){refused("InvalidBackupSpec")}, quota.Backup{}},
 		"refused, and edited since":        {[]func(*oadpv1alpha1.NonAdminBackup){refused("InvalidBackupSpec"), edited}, waits},
