@@ -237,9 +237,12 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	assert.Empty(t, scraped(), "not known yet: no series, rather than zeros")
 
 	census = &metrics.Census{
-		VeleroBackups: map[velero.State]int{velero.StateWaiting: 2}, NonAdminBackups: map[string]int{"new": 3},
-		StorageLocations: map[string]int{"created": 4}, NonAdminRestores: map[string]int{"backing_off": 5}, StalledRestores: 6,
-		VeleroRestores: map[velero.State]int{velero.StateFinalizing: 7},
+		VeleroBackups: map[velero.State]int{velero.StateWaiting: 2},
+		Phases: map[*metrics.Phases]map[string]int{
+			metrics.NonAdminBackups: {"new": 3}, metrics.StorageLocations: {"created": 4}, metrics.NonAdminRestores: {"backing_off": 5},
+		},
+		StalledRestores: 6,
+		VeleroRestores:  map[velero.State]int{velero.StateFinalizing: 7},
 	}
 	want := map[string]float64{
 		"holdfast_velero_backups waiting": 2, "holdfast_velero_backups in_progress": 0, "holdfast_velero_backups finalizing": 0,

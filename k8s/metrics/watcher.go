@@ -38,18 +38,14 @@ type Census struct {
 	LastStart time.Time
 	// LastValidation is when Velero last validated a BackupStorageLocation; zero if it never has.
 	LastValidation time.Time
-	// NonAdminBackups are counted by phase, in lower snake case.
-	NonAdminBackups map[string]int
-	Stalled         int
-	// NonAdminRestores are counted by phase in the same way.
-	NonAdminRestores map[string]int
-	StalledRestores  int
+	// Phases counts the objects of kinds by phase, in lower snake case.
+	Phases map[*Phases]map[string]int
+	// Stalled are NonAdminBackups, StalledRestores NonAdminRestores.
+	Stalled, StalledRestores int
 	// VeleroRestores are counted like VeleroBackups.
 	VeleroRestores map[velero.State]int
 	// Turns are those that wait for a turn before Velero, with every lane that there is.
 	Turns map[TurnLane]TurnsWaiting
-	// StorageLocations are NonAdminBackupStorageLocations, counted by phase in the same way.
-	StorageLocations map[string]int
 	// PendingApprovals counts specs that wait for an administrator. OldestPending is when the oldest of them began to wait,
 	// zero if there is none.
 	PendingApprovals int
@@ -58,6 +54,25 @@ type Census struct {
 	FoundationDB FDBCensus
 	// Plans counts BackupPlans.
 	Plans PlanCensus
+}
+
+// Phases is the gauge of a kind's objects by phase.
+type Phases struct{ description *prometheus.Desc }
+
+// The kinds that are counted by phase.
+var (
+	NonAdminBackups  = phases("holdfast_nonadminbackups", "NonAdminBackups")
+	NonAdminRestores = phases("holdfast_nonadminrestores", "NonAdminRestores")
+	StorageLocations = phases("holdfast_storage_locations", "NonAdminBackupStorageLocations")
+)
+
+// AllPhases are all of them.
+var AllPhases []*Phases
+
+func phases(name, kind string) *Phases {
+	made := &Phases{prometheus.NewDesc(name, kind+", by phase.", []string{"phase"}, nil)}
+	AllPhases = append(AllPhases, made)
+	return made
 }
 
 // NewCensusCollector returns a collector that takes a census at each scrape. count must not block; it returns nil until the
@@ -75,26 +90,24 @@ var (
 		"Newest startTimestamp of any Velero Backup in the OADP namespace.", nil, nil)
 	lastValidation = prometheus.NewDesc("holdfast_velero_last_validation_timestamp_seconds",
 		"Newest lastValidationTime of any BackupStorageLocation in the OADP namespace.", nil, nil)
-	nonAdminBackups  = prometheus.NewDesc("holdfast_nonadminbackups", "NonAdminBackups, by phase.", []string{"phase"}, nil)
-	storageLocations = prometheus.NewDesc("holdfast_storage_locations", "NonAdminBackupStorageLocations, by phase.",
-		[]string{"phase"}, nil)
 	pendingApprovals = prometheus.NewDesc("holdfast_approvals_pending",
 		"Storage locations whose spec waits for an administrator's decision.", nil, nil)
 	oldestPending = prometheus.NewDesc("holdfast_approval_oldest_pending_timestamp_seconds",
 		"Since when the oldest of them has been waiting.", nil, nil)
-	stalledBackups   = prometheus.NewDesc("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.", nil, nil)
-	nonAdminRestores = prometheus.NewDesc("holdfast_nonadminrestores", "NonAdminRestores, by phase.", []string{"phase"}, nil)
-	stalledRestores  = prometheus.NewDesc("holdfast_stalled_restores", "NonAdminRestores that are VeleroStalled now.", nil, nil)
+	stalledBackups  = prometheus.NewDesc("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.", nil, nil)
+	stalledRestores = prometheus.NewDesc("holdfast_stalled_restores", "NonAdminRestores that are VeleroStalled now.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (censusCollector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, description := range []*prometheus.Desc{
-		veleroBackups, lastStart, lastValidation, nonAdminBackups, stalledBackups,
-		nonAdminRestores, stalledRestores, storageLocations, pendingApprovals, oldestPending,
+		veleroBackups, lastStart, lastValidation, stalledBackups, stalledRestores, pendingApprovals, oldestPending,
 		veleroRestores, turnsWaiting, turnOldest,
 	} {
 		descriptions <- description
+	}
+	for _, phases := range AllPhases {
+		descriptions <- phases.description
 	}
 	describeFDB(descriptions)
 	describePlans(descriptions)
@@ -119,11 +132,9 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 	if !census.LastValidation.IsZero() {
 		gauge(lastValidation, float64(census.LastValidation.Unix()))
 	}
-	for description, phases := range map[*prometheus.Desc]map[string]int{
-		nonAdminBackups: census.NonAdminBackups, nonAdminRestores: census.NonAdminRestores, storageLocations: census.StorageLocations,
-	} {
-		for phase, number := range phases {
-			gauge(description, float64(number), phase)
+	for of, counted := range census.Phases {
+		for phase, number := range counted {
+			gauge(of.description, float64(number), phase)
 		}
 	}
 	gauge(stalledBackups, float64(census.Stalled))

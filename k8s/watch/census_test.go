@@ -114,14 +114,17 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 	require.NotNil(t, taken)
 	taken.FoundationDB, taken.Plans = metrics.FDBCensus{}, metrics.PlanCensus{} // have tests of their own
 	assert.Equal(t, &metrics.Census{
-		VeleroBackups:    map[velero.State]int{velero.StateFinished: 2, velero.StateInProgress: 1, velero.StateWaiting: 2},
-		LastStart:        at(11).Local(),
-		LastValidation:   at(12).Local(),
-		NonAdminBackups:  map[string]int{"new": 1, "backing_off": 5, "created": 2, "deleting": 0, "unknown": 1},
-		Stalled:          1,
-		NonAdminRestores: map[string]int{"new": 2, "backing_off": 0, "created": 1, "deleting": 0, "unknown": 0},
-		StalledRestores:  1,
-		VeleroRestores:   map[velero.State]int{velero.StateInProgress: 1},
+		VeleroBackups:  map[velero.State]int{velero.StateFinished: 2, velero.StateInProgress: 1, velero.StateWaiting: 2},
+		LastStart:      at(11).Local(),
+		LastValidation: at(12).Local(),
+		Phases: map[*metrics.Phases]map[string]int{
+			metrics.NonAdminBackups:  {"new": 1, "backing_off": 5, "created": 2, "deleting": 0, "unknown": 1},
+			metrics.NonAdminRestores: {"new": 2, "backing_off": 0, "created": 1, "deleting": 0, "unknown": 0},
+			metrics.StorageLocations: {"new": 0, "backing_off": 1, "created": 0, "deleting": 0, "unknown": 0},
+		},
+		Stalled:         1,
+		StalledRestores: 1,
+		VeleroRestores:  map[velero.State]int{velero.StateInProgress: 1},
 		Turns: map[metrics.TurnLane]metrics.TurnsWaiting{
 			{Pool: "backups", Name: "by-hand"}:      {Number: 1, Oldest: at(5).Local()},
 			{Pool: "backups", Name: "plan"}:         {Number: 2, Oldest: at(3).Local()},
@@ -129,7 +132,6 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 			{Pool: "restores", Name: "drill"}:       {},
 			{Pool: "restores", Name: "by-hand"}:     {Number: 1, Oldest: at(8).Local()},
 		},
-		StorageLocations: map[string]int{"new": 0, "backing_off": 1, "created": 0, "deleting": 0, "unknown": 0},
 		PendingApprovals: 2,
 		OldestPending:    at(5).Local(),
 	}, taken)

@@ -7,12 +7,34 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/watch/schedules"
+	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/k8s/watch/watchtest"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
 )
+
+// The events of a kind need what is known only when it is made.
+func TestEachKindHandlesTheEventsOfItsSources(t *testing.T) {
+	for _, watcher := range newStation(t).kinds {
+		for _, source := range reflect.ValueOf(watcher).Elem().FieldByName("Sources").Interface().([]watched.Source) {
+			before := source.Of.Object.DeepCopyObject().(client.Object)
+			before.SetNamespace("team")
+			after := watchtest.Edited(before, func(object client.Object) {
+				object.SetLabels(map[string]string{"a": "b"})
+				object.SetGeneration(2)
+			})
+			assert.NotPanics(t, func() {
+				watchtest.Happens(t.Context(), source.Events, nil, after)
+				watchtest.Happens(t.Context(), source.Events, before, after)
+				watchtest.Happens(t.Context(), source.Events, after, nil)
+			}, "%T", before)
+		}
+	}
+}
 
 // startedElsewhere are the kinds that no watcher of their own and no Schedule starts, and what starts them instead.
 var startedElsewhere = map[string]string{

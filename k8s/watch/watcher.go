@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,7 +24,6 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/queue"
 	"holdfast.dev/holdfast/k8s/watch/schedules"
 	"holdfast.dev/holdfast/k8s/watch/signal"
-	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/k8s/watch/velero"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
@@ -95,21 +92,9 @@ func (w *Watcher) Watching(context.Context) error {
 // awaitCaches returns when the caches of all kinds watched are filled; the controllers' workers start then. FoundationDBCluster
 // is not among them: its kind may not be there.
 func (w *Watcher) awaitCaches(ctx context.Context) error {
-	type cached struct {
-		kind     reflect.Type
-		metadata schema.GroupVersionKind
-	}
-	asked := map[cached]bool{}
-	for _, watcher := range w.kinds {
-		for _, kind := range watcher.Watched() {
-			key := cached{reflect.TypeOf(kind), kind.GetObjectKind().GroupVersionKind()}
-			if asked[key] {
-				continue
-			}
-			asked[key] = true
-			if _, err := w.caches.GetInformer(ctx, kind); err != nil {
-				return fmt.Errorf("fill the cache of %T: %w", kind, err)
-			}
+	for _, kind := range watchedBy(w.kinds) {
+		if _, err := w.caches.GetInformer(ctx, kind.Object); err != nil {
+			return fmt.Errorf("fill the cache of %T: %w", kind.Object, err)
 		}
 	}
 	w.Refusals.Forget()
@@ -117,17 +102,23 @@ func (w *Watcher) awaitCaches(ctx context.Context) error {
 	return nil
 }
 
-// CacheOptions are the manager's cache options that the watcher needs: of other controllers' objects only those that concern
-// ours, and of every object only what is used, from the first list on. refusals records what the API server refuses.
-func CacheOptions(oadpNamespace string, refusals *caches.Refusals) cache.Options {
-	kept := velero.Caches(oadpNamespace)
-	maps.Copy(kept, fdb.Caches())
-	return cache.Options{
-		DefaultTransform:         trim.Object,
-		NewInformer:              caches.NewInformer,
-		DefaultWatchErrorHandler: refusals.Handle,
-		ByObject:                 kept,
+// watchedBy are the kinds of objects that are cached for these kinds, each once.
+func watchedBy(kinds []watched.Watcher) (all []*caches.Kind) {
+	for _, watcher := range kinds {
+		for _, kind := range watcher.Watched() {
+			if !slices.Contains(all, kind) {
+				all = append(all, kind)
+			}
+		}
 	}
+	return all
+}
+
+// CacheOptions are the manager's cache options that the watcher needs. refusals records what the API server refuses.
+func CacheOptions(oadpNamespace string, refusals *caches.Refusals) cache.Options {
+	env := &watched.Env{OADPNamespace: oadpNamespace}
+	kinds := append(velero.Kinds(&velero.Env{Env: env}), fdb.Kinds(env, nil)...)
+	return caches.Options(watchedBy(kinds), oadpNamespace, refusals.Handle)
 }
 
 // Add adds the watcher to a manager.

@@ -27,11 +27,14 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 	} {
 		call("any")
 	}
+	phases := map[*metrics.Phases]map[string]int{}
+	for _, of := range metrics.AllPhases {
+		phases[of] = map[string]int{"new": 1}
+	}
 	census := prometheus.NewRegistry()
 	require.NoError(t, census.Register(metrics.NewCensusCollector(func() *metrics.Census {
 		return &metrics.Census{
-			LastStart: time.Unix(1, 0), LastValidation: time.Unix(1, 0), NonAdminBackups: map[string]int{"new": 1},
-			StorageLocations: map[string]int{"new": 1}, NonAdminRestores: map[string]int{"new": 1}, OldestPending: time.Unix(1, 0),
+			LastStart: time.Unix(1, 0), LastValidation: time.Unix(1, 0), Phases: phases, OldestPending: time.Unix(1, 0),
 			FoundationDB: metrics.FDBCensus{
 				Backups: map[metrics.FDBState]int{}, Conditions: map[metrics.FDBCondition]int{{Type: "any", Reason: "any"}: 1},
 				OldestRestorable: time.Unix(1, 0), OldestFailure: time.Unix(1, 0),

@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
-
-	"holdfast.dev/holdfast/k8s/watch/trim"
 )
 
 // pageSize is how many objects are in a page. One object takes up to 1.5 MB on the wire and, if its selectors are empty, some
@@ -26,31 +24,37 @@ const metadataPageSize = 25
 // pages is held while a page is read: several caches are filled at a time, and memory is reserved for one page.
 var pages = make(chan struct{}, 1)
 
-// NewInformer makes an informer whose lists never hold more than one page of untrimmed objects. An API server of 1.34 or later
+// newInformer makes informers whose lists never hold more than one page of untrimmed objects. An API server of 1.34 or later
 // streams the first list object by object, and pages are read only if that fails. An older one would send a whole list at once
 // if it may be served from its cache, and the reflector transforms nothing before it has the whole list.
-func NewInformer(
-	lists toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+func newInformer(trim toolscache.TransformFunc) func(
+	toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
-	inner := toolscache.ToListerWatcherWithContext(lists)
-	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return listTrimmed(ctx, inner.ListWithContext, options)
-		},
-		WatchFuncWithContext: inner.WatchWithContext,
-	}, kind, resync, indexers)
+	return func(
+		lists toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+	) toolscache.SharedIndexInformer {
+		inner := toolscache.ToListerWatcherWithContext(lists)
+		return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return listTrimmed(ctx, inner.ListWithContext, options, trim)
+			},
+			WatchFuncWithContext: inner.WatchWithContext,
+		}, kind, resync, indexers)
+	}
 }
 
 type listFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
 
 // listTrimmed reads all pages of a list, whichever page was requested, and returns them as one. The API server splits only
 // consistent reads into pages: those without a resource version.
-func listTrimmed(ctx context.Context, list listFunc, options metav1.ListOptions) (runtime.Object, error) {
+func listTrimmed(
+	ctx context.Context, list listFunc, options metav1.ListOptions, trim toolscache.TransformFunc,
+) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	options.Limit, options.Continue = pageSize, ""
 	var all []runtime.Object
 	for {
-		page, next, err := trimmedPage(ctx, list, options, &all)
+		page, next, err := trimmedPage(ctx, list, options, trim, &all)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +70,7 @@ func listTrimmed(ctx context.Context, list listFunc, options metav1.ListOptions)
 
 // trimmedPage adds the objects of one page, and returns the page without them.
 func trimmedPage(
-	ctx context.Context, list listFunc, options metav1.ListOptions, all *[]runtime.Object,
+	ctx context.Context, list listFunc, options metav1.ListOptions, trim toolscache.TransformFunc, all *[]runtime.Object,
 ) (page runtime.Object, next string, err error) {
 	select {
 	case pages <- struct{}{}:
@@ -78,7 +82,7 @@ func trimmedPage(
 		return nil, "", err
 	}
 	err = meta.EachListItem(page, func(item runtime.Object) error {
-		kept, err := trim.Object(item)
+		kept, err := trim(item)
 		*all = append(*all, kept.(runtime.Object))
 		return err
 	})

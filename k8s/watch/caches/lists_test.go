@@ -21,6 +21,11 @@ import (
 
 var errAway = errors.New("connection refused")
 
+// trimmed keeps of a NonAdminBackup the metadata.
+var trimmed = Transform([]*Kind{New(Kind{}, func(kept, _ *oadpv1alpha1.NonAdminBackup) {
+	kept.Spec.BackupSpec = &velerov1.BackupSpec{}
+})})
+
 // oldServer knows no streamed lists: it answers a list that asks for what its cache holds at once, whatever the limit.
 type oldServer struct {
 	t      *testing.T
@@ -45,7 +50,7 @@ func (s *oldServer) list(_ context.Context, options metav1.ListOptions) (runtime
 
 func TestAListIsReadAndTrimmedPageByPage(t *testing.T) {
 	server := &oldServer{t: t}
-	got, err := listTrimmed(t.Context(), server.list, metav1.ListOptions{ResourceVersion: "0", Limit: 500})
+	got, err := listTrimmed(t.Context(), server.list, metav1.ListOptions{ResourceVersion: "0", Limit: 500}, trimmed)
 	require.NoError(t, err)
 	list := got.(*oadpv1alpha1.NonAdminBackupList)
 	require.Len(t, list.Items, 3)
@@ -59,10 +64,10 @@ func TestAListIsReadAndTrimmedPageByPage(t *testing.T) {
 
 func TestAListThatFailsIsNoShorterList(t *testing.T) {
 	server := &oldServer{t: t, failAt: 2}
-	_, err := listTrimmed(t.Context(), server.list, metav1.ListOptions{})
+	_, err := listTrimmed(t.Context(), server.list, metav1.ListOptions{}, trimmed)
 	require.ErrorIs(t, err, errAway)
 	server.failAt = 0
-	_, err = listTrimmed(t.Context(), server.list, metav1.ListOptions{})
+	_, err = listTrimmed(t.Context(), server.list, metav1.ListOptions{}, trimmed)
 	require.NoError(t, err, "the next one waits for nothing")
 }
 
@@ -71,7 +76,7 @@ func TestOnePageIsReadAtATime(t *testing.T) {
 	defer func() { <-pages }()
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	_, err := listTrimmed(ctx, (&oldServer{t: t}).list, metav1.ListOptions{})
+	_, err := listTrimmed(ctx, (&oldServer{t: t}).list, metav1.ListOptions{}, trimmed)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -90,7 +95,7 @@ func TestAnInformerReadsPagesWhereListsAreNotStreamed(t *testing.T) {
 		},
 	}
 	assert.False(t, watchlist.DoesClientNotSupportWatchListSemantics(lists))
-	informer := NewInformer(lists, &oadpv1alpha1.NonAdminBackup{}, 0, toolscache.Indexers{})
+	informer := newInformer(trimmed)(lists, &oadpv1alpha1.NonAdminBackup{}, 0, toolscache.Indexers{})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

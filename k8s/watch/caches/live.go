@@ -14,10 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	"holdfast.dev/holdfast/k8s/watch/trim"
 )
 
 // Source is where a Live reads from.
@@ -27,7 +26,9 @@ type Source struct {
 	API client.Reader
 	// Refused is called with the error of each failed read.
 	Refused func(error)
-	Log     *zap.Logger
+	// Trim is the cache's transform.
+	Trim toolscache.TransformFunc
+	Log  *zap.Logger
 }
 
 // Live is a reader of the cache that knows which cached objects are out of date, for the kinds that were compared.
@@ -164,7 +165,7 @@ func (l *Live) read(ctx context.Context, key client.ObjectKey, kind client.Objec
 		l.from.Refused(err)
 		return nil, fmt.Errorf("read %s live: %w", key, err)
 	}
-	kept, err := trim.Object(object)
+	kept, err := l.from.Trim(object)
 	if err != nil {
 		return nil, fmt.Errorf("trim %s: %w", key, err)
 	}

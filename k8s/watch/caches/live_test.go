@@ -30,7 +30,7 @@ func TestMetadataAreReadPageByPage(t *testing.T) {
 			return nil
 		},
 	})
-	live := NewLive(Source{Cache: world.Client, API: api, Refused: func(error) {}, Log: zap.NewNop()})
+	live := NewLive(Source{Cache: world.Client, API: api, Refused: func(error) {}, Trim: trimmed, Log: zap.NewNop()})
 	var found []string
 	err := live.listMetadata(t.Context(), &velerov1.Backup{}, fake.OADPNamespace, func(o *metav1.PartialObjectMetadata) error {
 		found = append(found, o.Name)

@@ -14,141 +14,86 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
-// backupEvents: generation, deletion, labels, our finalizers and the cluster's version matter. A change of the status alone is
-// our own, and signals no workflow. When the watcher starts, it also starts the workflows of stopped backups with data in the
-// store: Temporal may have lost its database while no watcher ran. That costs one short workflow for each.
+// backupEvents: the cluster's version matters, too. When the watcher starts, it also starts the workflows of stopped backups with
+// data in the store: Temporal may have lost its database while no watcher ran. That costs one short workflow for each.
 func (f *backups) backupEvents() watched.Events {
-	return watched.Events{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
-			f.Add(q, watched.RequestFor(e.Object))
-			if e.IsInInitialList && idleWithData(e.Object.(*fdbv1alpha1.FoundationDBBackup)) {
-				f.Add(q, watched.RequestFor(e.Object).Forced(true))
-			}
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
-			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
-				f.Add(q, watched.RequestFor(e.ObjectOld))
-			}
-			if watched.Concerns(e.ObjectOld, e.ObjectNew, fdbv1alpha1.FinalizerStop) ||
-				watched.Concerns(e.ObjectOld, e.ObjectNew, fdbv1alpha1.FinalizerDelete) || versionOn(e.ObjectOld) != versionOn(e.ObjectNew) {
-				f.Add(q, watched.RequestFor(e.ObjectNew).Forced(true))
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) { f.Add(q, watched.RequestFor(e.Object)) },
+	idle := func(_ context.Context, e event.CreateEvent, q watched.Queue) {
+		if e.IsInInitialList && idleWithData(e.Object.(*fdbv1alpha1.FoundationDBBackup)) {
+			f.Add(q, watched.RequestFor(e.Object).Forced(true))
+		}
 	}
+	return watched.Both(f.OwnEvents(true, otherVersion), watched.Events{CreateFunc: idle})
 }
 
-func versionOn(object client.Object) string {
-	return object.GetAnnotations()[fdbv1alpha1.AnnotationClusterVersion]
+func otherVersion(before, after client.Object) bool {
+	version := fdbv1alpha1.AnnotationClusterVersion
+	return before.GetAnnotations()[version] != after.GetAnnotations()[version]
 }
 
 // agentsEvents: changes by others to the agents' Deployment, and the progress of its rollout.
 func (f *backups) agentsEvents() watched.Events {
-	enqueue := func(object client.Object, q watched.Queue) {
+	return watched.On(watched.Deleted, func(before, after *appsv1.Deployment) bool {
+		return before.Generation != after.Generation || before.Status.ObservedGeneration != after.Status.ObservedGeneration ||
+			before.Status.ReadyReplicas != after.Status.ReadyReplicas || before.Status.Replicas != after.Status.Replicas ||
+			before.Status.UpdatedReplicas != after.Status.UpdatedReplicas
+	}, func(_ context.Context, object *appsv1.Deployment, q watched.Queue) {
 		owner := metav1.GetControllerOf(object)
 		if owner != nil && owner.Kind == fdbv1alpha1.KindFoundationDBBackup {
-			f.Add(q, watched.Request{Namespace: object.GetNamespace(), Name: owner.Name, UID: string(owner.UID), Force: true})
+			f.Add(q, watched.Request{Namespace: object.Namespace, Name: owner.Name, UID: string(owner.UID), Force: true})
 		}
-	}
-	return watched.Events{
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
-			before, after := e.ObjectOld.(*appsv1.Deployment), e.ObjectNew.(*appsv1.Deployment)
-			if before.Generation != after.Generation || before.Status.ObservedGeneration != after.Status.ObservedGeneration ||
-				before.Status.ReadyReplicas != after.Status.ReadyReplicas || before.Status.Replicas != after.Status.Replicas ||
-				before.Status.UpdatedReplicas != after.Status.UpdatedReplicas {
-				enqueue(after, q)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) { enqueue(e.Object, q) },
-	}
+	})
 }
 
 // secretEvents: the credentials that a backup names. Only a Secret's metadata are cached here.
 func (f *backups) secretEvents() watched.Events {
-	enqueue := func(ctx context.Context, secret client.Object, q watched.Queue) {
-		f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
-			if object.Spec.Credentials.SecretName == secret.GetName() {
-				f.Add(q, watched.RequestFor(object).Forced(true))
-			}
-		}, client.InNamespace(secret.GetNamespace()))
-	}
-	return watched.Events{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
-			if !e.IsInInitialList {
-				enqueue(ctx, e.Object, q)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				enqueue(ctx, e.ObjectNew, q)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) { enqueue(ctx, e.Object, q) },
-	}
+	return watched.On(watched.CreatedSince|watched.Deleted, watched.Rewritten,
+		func(ctx context.Context, secret client.Object, q watched.Queue) {
+			f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
+				if object.Spec.Credentials.SecretName == secret.GetName() {
+					f.Add(q, watched.RequestFor(object).Forced(true))
+				}
+			}, client.InNamespace(secret.GetNamespace()))
+		})
 }
 
 // clusterEvents: a cluster's version, and how to connect to it. The requests of this controller name clusters.
 func (f *backups) clusterEvents() watched.Events {
-	enqueue := func(ctx context.Context, cluster client.Object) {
-		f.eachOf(ctx, cluster.GetNamespace(), cluster.GetName(), func(object *fdbv1alpha1.FoundationDBBackup) {
+	type cluster = foundationdbv1beta2.FoundationDBCluster
+	version := watched.On(watched.Created,
+		func(before, after *cluster) bool { return before.Version() != after.Version() },
+		func(_ context.Context, of *cluster, q watched.Queue) {
+			q.Add(watched.Request{Namespace: of.Namespace, Name: of.Name})
+		})
+	connection := watched.On(watched.CreatedSince|watched.Deleted, func(before, after *cluster) bool {
+		return before.Status.ConnectionString != after.Status.ConnectionString || before.UID != after.UID
+	}, func(ctx context.Context, of *cluster, _ watched.Queue) {
+		f.eachOf(ctx, of.Namespace, of.Name, func(object *fdbv1alpha1.FoundationDBBackup) {
 			f.Enqueue(ctx, watched.RequestFor(object).Forced(true))
 		})
-	}
-	return watched.Events{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
-			q.Add(watched.Request{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()})
-			if !e.IsInInitialList {
-				enqueue(ctx, e.Object)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
-			before, after := e.ObjectOld.(*foundationdbv1beta2.FoundationDBCluster), e.ObjectNew.(*foundationdbv1beta2.FoundationDBCluster)
-			if before.Version() != after.Version() {
-				q.Add(watched.Request{Namespace: after.Namespace, Name: after.Name})
-			}
-			if before.Status.ConnectionString != after.Status.ConnectionString || before.UID != after.UID {
-				enqueue(ctx, after)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ watched.Queue) { enqueue(ctx, e.Object) },
-	}
+	})
+	return watched.Both(version, connection)
 }
 
 // versionEvents: a new backup, or one whose version somebody removed, gets the version.
 func (f *backups) versionEvents() watched.Events {
-	enqueue := func(object client.Object, q watched.Queue) {
+	return watched.On(watched.Created, otherVersion, func(_ context.Context, object client.Object, q watched.Queue) {
 		name := gather.ClusterName(object.(*fdbv1alpha1.FoundationDBBackup))
 		q.Add(watched.Request{Namespace: object.GetNamespace(), Name: name})
-	}
-	return watched.Events{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) { enqueue(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
-			if versionOn(e.ObjectOld) != versionOn(e.ObjectNew) {
-				enqueue(e.ObjectNew, q)
-			}
-		},
-	}
+	})
 }
 
 // namespaceEvents: once a namespace is being deleted no pod can delete data in it, and our finalizers must not block it. A
 // backup that was already being deleted gets no event of its own then.
 func (f *backups) namespaceEvents() watched.Events {
-	enqueue := func(ctx context.Context, namespace client.Object, q watched.Queue) {
-		f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
-			f.Add(q, watched.RequestFor(object).Forced(true))
-		}, client.InNamespace(namespace.GetName()))
-	}
-	terminating := func(namespace metav1.Object) bool { return !namespace.GetDeletionTimestamp().IsZero() }
-	return watched.Events{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
-			if terminating(e.Object) {
-				enqueue(ctx, e.Object, q)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
-			if terminating(e.ObjectNew) && !terminating(e.ObjectOld) {
-				enqueue(ctx, e.ObjectNew, q)
-			}
-		},
-	}
+	return watched.On(watched.Created, terminates, func(ctx context.Context, namespace client.Object, q watched.Queue) {
+		if terminating(namespace) {
+			f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
+				f.Add(q, watched.RequestFor(object).Forced(true))
+			}, client.InNamespace(namespace.GetName()))
+		}
+	})
 }
+
+func terminating(namespace client.Object) bool { return !namespace.GetDeletionTimestamp().IsZero() }
+
+func terminates(before, after client.Object) bool { return terminating(after) && !terminating(before) }

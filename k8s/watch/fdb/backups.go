@@ -1,12 +1,12 @@
 package fdb
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fdb/gather"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
@@ -26,12 +26,7 @@ func newBackups(env *watched.Env, clusters cache.Cache) *backups {
 	f := &backups{clusters: clusters}
 	f.Kind = watched.New(watched.Kind[*fdbv1alpha1.FoundationDBBackup]{
 		Env: env, Name: "foundationdbbackup", Workflow: contract.KindFDBBackup,
-		Sources: []watched.Source{
-			{Of: &fdbv1alpha1.FoundationDBBackup{}, Events: f.backupEvents()},
-			{Of: &appsv1.Deployment{}, Events: f.agentsEvents()},
-			{Of: secrets, Events: f.secretEvents()},
-			{Of: namespaces, Events: f.namespaceEvents()},
-		},
+		Own: fdbBackups,
 		Judge: judge(fdbv1alpha1.KindFoundationDBBackup, settled,
 			func(object *fdbv1alpha1.FoundationDBBackup) int64 { return object.Status.ObservedGeneration }),
 		Sweep: watched.Sweep{Compared: []watched.Compared{{Of: &fdbv1alpha1.FoundationDBBackup{}, Concerns: watched.Itself}}},
@@ -40,6 +35,12 @@ func newBackups(env *watched.Env, clusters cache.Cache) *backups {
 		Census:    f.count,
 		Further:   f.addClusters(clusters),
 	})
+	f.Sources = []watched.Source{
+		{Of: fdbBackups, Events: f.backupEvents()},
+		{Of: agents, Events: f.agentsEvents()},
+		{Of: caches.Secrets, Events: f.secretEvents()},
+		{Of: caches.Namespaces, Events: f.namespaceEvents()},
+	}
 	return f
 }
 

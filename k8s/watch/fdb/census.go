@@ -40,8 +40,9 @@ const unknown = "unknown"
 var patient = []string{fdbv1alpha1.ReasonInitialSnapshot, fdbv1alpha1.ReasonWaitingForSlot}
 
 // count adds the FoundationDBBackups.
-func (f *backups) count(ctx context.Context, census *metrics.Census) error {
-	found := metrics.FDBCensus{Backups: map[metrics.FDBState]int{}, Conditions: map[metrics.FDBCondition]int{}}
+func (f *backups) count(_ context.Context, census *metrics.Census) (func(*fdbv1alpha1.FoundationDBBackup), error) {
+	found := &census.FoundationDB
+	*found = metrics.FDBCensus{Backups: map[metrics.FDBState]int{}, Conditions: map[metrics.FDBCondition]int{}}
 	for kind, reasons := range knownConditions {
 		for _, reason := range reasons {
 			found.Conditions[metrics.FDBCondition{Type: kind, Reason: reason}] = 0
@@ -53,7 +54,7 @@ func (f *backups) count(ctx context.Context, census *metrics.Census) error {
 		}
 		return b
 	}
-	f.Each(ctx, func(object *fdbv1alpha1.FoundationDBBackup) {
+	return func(object *fdbv1alpha1.FoundationDBBackup) {
 		found.Backups[state(object)]++
 		if meta.IsStatusConditionFalse(object.Status.Conditions, fdbv1alpha1.ConditionObjectiveMet) {
 			found.ObjectivesMissed++
@@ -67,9 +68,7 @@ func (f *backups) count(ctx context.Context, census *metrics.Census) error {
 		}
 		found.OldestFailure = earlier(found.OldestFailure, troubledSince(object))
 		found.OldestRestorable = earlier(found.OldestRestorable, restorableUntil(object))
-	})
-	census.FoundationDB = found
-	return nil
+	}, nil
 }
 
 func state(object *fdbv1alpha1.FoundationDBBackup) metrics.FDBState {

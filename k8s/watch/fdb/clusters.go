@@ -22,7 +22,6 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	"holdfast.dev/holdfast/k8s/watch/caches"
-	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
@@ -32,11 +31,9 @@ import (
 // ClusterCache is a cache of FoundationDBClusters alone. It waits until the FoundationDB operator has installed the kind; all
 // controllers would wait for a kind in the manager's cache.
 func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, error) {
-	clusters, err := cache.New(mgr.GetConfig(), cache.Options{
-		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		DefaultTransform: trim.Object, NewInformer: caches.NewInformer,
-		DefaultWatchErrorHandler: onceServed(refusals),
-	})
+	options := caches.Options([]*caches.Kind{Clusters}, "", onceServed(refusals))
+	options.Scheme, options.Mapper = mgr.GetScheme(), mgr.GetRESTMapper()
+	clusters, err := cache.New(mgr.GetConfig(), options)
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of FoundationDBClusters: %w", err)
 	}
@@ -63,7 +60,7 @@ func clusterController(
 	return builder.TypedControllerManagedBy[watched.Request](mgr).
 		Named(name).
 		WatchesRawSource(source.TypedKind[client.Object, watched.Request](
-			clusters, &foundationdbv1beta2.FoundationDBCluster{}, events)).
+			clusters, Clusters.Object, events)).
 		WithOptions(controller.TypedOptions[watched.Request]{CacheSyncTimeout: math.MaxInt64})
 }
 
@@ -78,7 +75,7 @@ func complete(of *builder.TypedBuilder[watched.Request], do reconcile.TypedFunc[
 func (f *backups) addClusters(clusters cache.Cache) func(manager.Manager) error {
 	return func(mgr manager.Manager) error {
 		return complete(clusterController(mgr, "foundationdbcluster", clusters, f.clusterEvents()).
-			Watches(&fdbv1alpha1.FoundationDBBackup{}, f.versionEvents()), f.spreadVersion)
+			Watches(fdbBackups.Object, f.versionEvents()), f.spreadVersion)
 	}
 }
 

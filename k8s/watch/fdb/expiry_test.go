@@ -13,7 +13,6 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
-	"holdfast.dev/holdfast/k8s/watch/trim"
 )
 
 // expiryPod returns a pod of a turn of the tenant's backup.
@@ -42,9 +41,7 @@ func expiryPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 
 func TestEventsOfThePodsThatExpire(t *testing.T) {
 	pod := func(changes ...func(*corev1.Pod)) *corev1.Pod { // as the cache has it
-		stripped, err := trim.Object(expiryPod(changes...))
-		require.NoError(t, err)
-		return stripped.(*corev1.Pod)
+		return expiryPods.Trimmed(expiryPod(changes...)).(*corev1.Pod)
 	}
 	tests := map[string]struct {
 		after *corev1.Pod

@@ -3,16 +3,10 @@ package fdb
 import (
 	"context"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
-	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -21,26 +15,6 @@ import (
 func Kinds(env *watched.Env, clusters cache.Cache) []watched.Watcher {
 	return []watched.Watcher{newBackups(env, clusters).Kind, newRestores(env, clusters).Kind, newExpiries(env).Kind}
 }
-
-// Caches say which objects of other controllers' kinds are cached: the Deployments of backup agents, and the pods that expire
-// and delete backups.
-func Caches() map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{
-		&appsv1.Deployment{}: {Label: labelled(fdbv1alpha1.LabelBackup)},
-		&corev1.Pod{}:        {Label: labelled(fdbv1alpha1.LabelExpiry)},
-	}
-}
-
-func labelled(name string) labels.Selector {
-	made, err := labels.NewRequirement(name, selection.Exists, nil)
-	utilruntime.Must(err) // the label's name is a constant
-	return labels.NewSelector().Add(*made)
-}
-
-var (
-	secrets    = watched.MetadataOf(corev1.SchemeGroupVersion.WithKind("Secret"))
-	namespaces = watched.MetadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
-)
 
 // judge judges an object of a kind by itself: its workflow is signalled if, as far as the object shows, it has not seen the
 // present version, and runs until the object is settled.

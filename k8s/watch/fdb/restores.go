@@ -8,6 +8,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
+	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
@@ -24,17 +25,18 @@ func newRestores(env *watched.Env, clusters cache.Cache) *restores {
 	f := &restores{}
 	f.Kind = watched.New(watched.Kind[*fdbv1alpha1.FoundationDBRestore]{
 		Env: env, Name: "foundationdbrestore", Workflow: contract.KindFDBRestore,
-		Sources: []watched.Source{
-			{Of: &fdbv1alpha1.FoundationDBRestore{}, Events: f.restoreEvents()},
-			{Of: &fdbv1alpha1.FoundationDBBackup{}, Events: f.backupEvents()},
-			{Of: secrets, Events: f.secretEvents()},
-			{Of: namespaces, Events: f.namespaceEvents()},
-		},
+		Own: fdbRestores,
 		Judge: judge(fdbv1alpha1.KindFoundationDBRestore, restoreSettled,
 			func(object *fdbv1alpha1.FoundationDBRestore) int64 { return object.Status.ObservedGeneration }),
 		Sweep:   watched.Sweep{Compared: []watched.Compared{{Of: &fdbv1alpha1.FoundationDBRestore{}, Concerns: watched.Itself}}},
 		Further: f.addClusters(clusters),
 	})
+	f.Sources = []watched.Source{
+		{Of: fdbRestores, Events: f.OwnEvents(true, watched.Never)},
+		{Of: fdbBackups, Events: f.backupEvents()},
+		{Of: caches.Secrets, Events: f.secretEvents()},
+		{Of: caches.Namespaces, Events: f.namespaceEvents()},
+	}
 	return f
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/k8s"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -143,17 +142,14 @@ func keyOf(pool contract.Pool, object client.Object) contract.TurnKey {
 
 // requestAll requests a turn for each object in the cache that needs one.
 func (n *News) requestAll(ctx context.Context) {
-	requested := func(pool contract.Pool) func(client.Object) {
-		return func(object client.Object) {
-			if queue.Awaits(object, n.ClusterID) {
-				n.Request(ctx, pool, object)
+	var failed error
+	for _, of := range kinds {
+		failed = errors.Join(failed, caches.Each(ctx, n.Client, of.object, func(object client.Object) {
+			if of.awaits(object, n.ClusterID) {
+				n.Request(ctx, of.pool, object)
 			}
-		}
+		}))
 	}
-	failed := errors.Join(
-		caches.Each(ctx, n.Client, &oadpv1alpha1.NonAdminBackup{}, requested(contract.PoolBackups)),
-		caches.Each(ctx, n.Client, &oadpv1alpha1.NonAdminRestore{}, requested(contract.PoolRestores)),
-	)
 	if failed != nil {
 		n.Log.Error("list in the cache who needs a turn", zap.Error(failed))
 	}

@@ -260,22 +260,21 @@ func TestARequestSaysLaneAndWeight(t *testing.T) {
 }
 
 func TestPositionsOfThoseThatWait(t *testing.T) {
-	at := func(name string, second, position int) shown {
+	at := func(name string, second, position int) client.Object {
 		nab := fake.NAB(name)
 		nab.CreationTimestamp = metav1.Unix(int64(1000+second), 0)
-		s := shown{object: nab}
 		if position > 0 {
-			s.info = &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: position}
+			nab.Status.QueueInfo = &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: position}
 		}
-		return s
+		return nab
 	}
 	uid := func(name string) string { return string(fake.NAB(name).UID) }
-	changes := inOrder([]shown{at("beyond", 9, 0), at("second", 1, 4), at("first", 2, 5), at("older", 3, 0)},
+	changes := inOrder(kinds[0], []client.Object{at("beyond", 9, 0), at("second", 1, 4), at("first", 2, 5), at("older", 3, 0)},
 		[]string{uid("first"), uid("second")}, 3)
 	got := map[string]int{}
 	for _, change := range changes {
 		got[change.object.GetName()] = change.position
 	}
 	assert.Equal(t, map[string]int{"first": 4, "second": 5, "older": 6, "beyond": 7}, got)
-	assert.Empty(t, inOrder([]shown{at("first", 2, 4)}, []string{uid("first")}, 3), "it shows that already")
+	assert.Empty(t, inOrder(kinds[0], []client.Object{at("first", 2, 4)}, []string{uid("first")}, 3), "it shows that already")
 }

@@ -3,11 +3,9 @@ package queue
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,8 +14,6 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 )
 
@@ -93,24 +89,18 @@ func sleep(ctx context.Context, duration time.Duration) bool {
 	}
 }
 
-// change is a position that an object does not show yet. show writes it into a copy of the object.
+// change is a position that an object does not show yet.
 type change struct {
+	of       *kind
 	object   client.Object
 	position int
 }
 
+// show returns a copy of the object that shows the position.
 func (c change) show() client.Object {
-	info := &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: c.position}
-	switch object := c.object.DeepCopyObject().(type) {
-	case *oadpv1alpha1.NonAdminBackup:
-		object.Status.QueueInfo = info
-		return object
-	case *oadpv1alpha1.NonAdminRestore:
-		object.Status.QueueInfo = info
-		return object
-	default:
-		return c.object
-	}
+	object := c.object.DeepCopyObject().(client.Object)
+	*c.of.status(object).info = &oadpv1alpha1.QueueInfo{EstimatedQueuePosition: c.position}
+	return object
 }
 
 func (p *Positions) write(ctx context.Context, limiter *rate.Limiter) {
@@ -141,94 +131,40 @@ func (p *Positions) write(ctx context.Context, limiter *rate.Limiter) {
 // changes compares the shown positions with Velero's queues, the front of the queues first.
 func (p *Positions) changes(ctx context.Context) []change {
 	var all []change
-	for _, queue := range []func(context.Context) ([]change, error){p.ofBackups, p.ofRestores, p.ofWaiting} {
-		changes, err := queue(ctx)
+	add := func(changes []change, err error) {
 		if err != nil {
 			p.Log.Error("compute queue positions", zap.Error(err))
 			p.Changed()
-			continue
+			return
 		}
 		all = append(all, changes...)
 	}
+	for _, of := range kinds {
+		add(p.ofVelero(ctx, of))
+	}
+	add(p.ofWaiting(ctx))
 	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(a.position, b.position) })
 	return all
 }
 
-// shown is the position in an object's status, and the Velero object that it names; empty if that was not made.
-type shown struct {
-	object client.Object
-	info   *oadpv1alpha1.QueueInfo
-	made   string
-}
-
-// line is Velero's queue of one kind.
-type line struct {
-	origin    owner.Origin
-	made      map[string]client.Object
-	positions map[string]int
-}
-
-// change returns the position that an object is to show.
-func (l line) change(s shown) (change, bool) {
-	position := l.positions[s.made]
-	if position == 0 || !l.origin.Names(l.made[s.made], s.object.GetNamespace(), s.object.GetName()) {
-		return change{}, false // finished, or not its own: left to its workflow
+// ofVelero returns the positions in Velero's queue of a kind. What was finished there, or is not the object's own, is left to its
+// workflow.
+func (p *Positions) ofVelero(ctx context.Context, of *kind) ([]change, error) {
+	queue, err := of.line(ctx, p.Client, p.OADPNamespace)
+	if err != nil {
+		return nil, err
 	}
-	return change{object: s.object, position: position}, worthShowing(s.info, position)
-}
-
-func (p *Positions) ofBackups(ctx context.Context) ([]change, error) {
-	var made velerov1.BackupList
-	if err := p.Client.List(ctx, &made, client.InNamespace(p.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list Velero Backups in the cache: %w", err)
-	}
-	queue := line{origin: owner.Backup, made: map[string]client.Object{}, positions: velero.QueuePositions(made.Items)}
-	for i := range made.Items {
-		queue.made[made.Items[i].Name] = &made.Items[i]
-	}
-	return p.changesOf(ctx, queue, &oadpv1alpha1.NonAdminBackup{}, func(object client.Object) shown {
-		nab := object.(*oadpv1alpha1.NonAdminBackup)
-		s := shown{object: nab, info: nab.Status.QueueInfo}
-		if wasMade(nab.Status.Phase) && nab.Status.VeleroBackup != nil {
-			s.made = nab.Status.VeleroBackup.Name
-		}
-		return s
-	})
-}
-
-func (p *Positions) ofRestores(ctx context.Context) ([]change, error) {
-	var made velerov1.RestoreList
-	if err := p.Client.List(ctx, &made, client.InNamespace(p.OADPNamespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list Velero Restores in the cache: %w", err)
-	}
-	queue := line{origin: owner.Restore, made: map[string]client.Object{}, positions: velero.QueuePositions(made.Items)}
-	for i := range made.Items {
-		queue.made[made.Items[i].Name] = &made.Items[i]
-	}
-	return p.changesOf(ctx, queue, &oadpv1alpha1.NonAdminRestore{}, func(object client.Object) shown {
-		nar := object.(*oadpv1alpha1.NonAdminRestore)
-		s := shown{object: nar, info: nar.Status.QueueInfo}
-		if wasMade(nar.Status.Phase) && nar.Status.VeleroRestore != nil {
-			s.made = nar.Status.VeleroRestore.Name
-		}
-		return s
-	})
-}
-
-func (p *Positions) changesOf(
-	ctx context.Context, queue line, kind client.Object, read func(client.Object) shown,
-) (changes []change, err error) {
-	err = caches.Each(ctx, p.Client, kind, func(object client.Object) {
-		if change, due := queue.change(read(object)); due {
-			changes = append(changes, change)
+	var changes []change
+	err = caches.Each(ctx, p.Client, of.object, func(object client.Object) {
+		shown := of.status(object)
+		wasMade := shown.phase == oadpv1alpha1.NonAdminPhaseCreated || shown.phase == oadpv1alpha1.NonAdminPhaseDeleting
+		position := queue.positions[shown.made]
+		if wasMade && position != 0 && worthShowing(*shown.info, position) &&
+			of.origin.Names(queue.made[shown.made], object.GetNamespace(), object.GetName()) {
+			changes = append(changes, change{of: of, object: object, position: position})
 		}
 	})
 	return changes, err
-}
-
-// wasMade: the Velero object of an object in this phase was made.
-func wasMade(phase oadpv1alpha1.NonAdminPhase) bool {
-	return phase == oadpv1alpha1.NonAdminPhaseCreated || phase == oadpv1alpha1.NonAdminPhaseDeleting
 }
 
 func worthShowing(shown *oadpv1alpha1.QueueInfo, position int) bool {

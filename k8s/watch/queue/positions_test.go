@@ -23,7 +23,9 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics/metricstest"
-	"holdfast.dev/holdfast/k8s/watch/trim"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/velero"
+	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
 )
 
@@ -355,7 +357,11 @@ func TestPositionsOfRestoresAreShownToo(t *testing.T) {
 
 func inCache[T client.Object](t *testing.T, object T) T {
 	t.Helper()
-	kept, err := trim.Object(object)
+	var kinds []*caches.Kind
+	for _, watcher := range velero.Kinds(&velero.Env{Env: &watched.Env{}}) {
+		kinds = append(kinds, watcher.Watched()...)
+	}
+	kept, err := caches.Transform(kinds)(object)
 	require.NoError(t, err)
 	return kept.(T)
 }
@@ -372,7 +378,7 @@ func TestAPatchOfATrimmedObjectTouchesNothingElse(t *testing.T) {
 	require.NoError(t, s.cache.Client.Get(t.Context(), key, stored))
 	before := inCache(t, stored.DeepCopy())
 	require.NotEqual(t, stored.Spec, before.Spec)
-	change := change{object: before, position: 7}
+	change := change{of: kinds[0], object: before, position: 7}
 	require.NoError(t, s.cache.Client.Status().Patch(t.Context(), change.show(), k8s.BoundPatch(before)))
 	after := &oadpv1alpha1.NonAdminBackup{}
 	require.NoError(t, s.cache.Client.Get(t.Context(), key, after))

@@ -2,9 +2,9 @@ package trim
 
 import "reflect"
 
-// footprint is about how many bytes a value takes in memory. The size of its JSON says little: an empty element of a list is
+// Footprint is about how many bytes a value takes in memory. The size of its JSON says little: an empty element of a list is
 // two bytes there, and may be two hundred here.
-func footprint(value any) int {
+func Footprint(value any) int {
 	v := reflect.ValueOf(value)
 	return int(v.Type().Size()) + held(v)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -16,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/velero"
+	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
@@ -329,7 +329,7 @@ func TestALocationConcernsWhatIsKeptBackInItsNamespace(t *testing.T) {
 func TestANamespaceThatGoesConcernsAllInIt(t *testing.T) {
 	crews := keptBack("crews")
 	crews.Namespace = "crew"
-	there := watched.MetadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	there := caches.Namespaces.Object.DeepCopyObject().(*metav1.PartialObjectMetadata)
 	there.Name = fake.Namespace
 	going := there.DeepCopy()
 	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}

@@ -11,7 +11,9 @@ import (
 	turns "holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -29,19 +31,22 @@ type backups struct {
 
 func newBackups(env *Env) *backups {
 	b := &backups{served[*oadpv1alpha1.NonAdminBackup]{
-		env: env, pool: contract.PoolBackups, origin: owner.Backup, finalizer: oadpv1alpha1.NabFinalizer,
-		made: func() client.Object { return &velerov1.Backup{} }, volumeLabel: velerov1.BackupNameLabel,
+		env: env, pool: contract.PoolBackups, origin: owner.Backup, made: veleroBackups, volumeLabel: velerov1.BackupNameLabel,
+		moved: func(before, after client.Object) bool {
+			return before.(*velerov1.Backup).Status.QueuePosition != after.(*velerov1.Backup).Status.QueuePosition
+		},
+		atOnce: watched.Never,
 	}}
 	b.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackup]{
 		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup,
-		Shared: true, InTurns: true,
+		Own: nonAdminBackups, Shared: true, InTurns: true,
 		Sources: []watched.Source{
-			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: b.placeEvents(b.events())},
-			{Of: &velerov1.Backup{}, Events: b.veleroEvents()},
-			{Of: &velerov1.DeleteBackupRequest{}, Events: b.deleteRequestEvents()},
-			{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Events: b.locationEvents()},
-			{Of: &velerov1.BackupStorageLocation{}, Events: b.locationEvents()},
-			{Of: namespaces, Events: b.quotaEvents(b.namespaceEvents())},
+			{Of: nonAdminBackups, Events: watched.Both(b.events(), b.placeEvents())},
+			{Of: veleroBackups, Events: b.veleroEvents()},
+			{Of: deleteRequests, Events: b.deleteRequestEvents()},
+			{Of: nonAdminLocations, Events: b.locationEvents()},
+			{Of: veleroLocations, Events: b.locationEvents()},
+			{Of: caches.Namespaces, Events: watched.Both(b.namespaceEvents(), b.quotaEvents())},
 			{Of: podVolumeBackups, Events: b.volumeEvents()},
 			{Of: dataUploads, Events: b.volumeEvents()},
 		},
@@ -51,8 +56,9 @@ func newBackups(env *Env) *backups {
 			{Of: &oadpv1alpha1.NonAdminBackup{}, Concerns: watched.Itself},
 		}},
 		Judged: func(nab *oadpv1alpha1.NonAdminBackup) bool {
-			return backingOff(nab) || k8s.WaitsForTurn(nab.Status.Conditions)
+			return b.backingOff(nab) || k8s.WaitsForTurn(nab.Status.Conditions)
 		},
+		Phases: metrics.NonAdminBackups,
 		Census: b.count,
 	})
 	return b
@@ -62,14 +68,17 @@ func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.Ob
 	gatherer := &backup.Gatherer{
 		Reader: from, Policy: b.env.Policy, ClusterID: b.ClusterID, OADPNamespace: b.OADPNamespace, Cached: true,
 	}
-	o, err := gatherBackup(ctx, gatherer, ref)
+	o, err := gatherer.Gather(ctx, ref)
 	if err != nil || o.NAB == nil {
 		return watched.View{}, err
+	}
+	if o.Rules != nil { // otherwise there is no verdict, or none on a spec
+		o.Verdict = omittedBackup.verdict(o.Verdict, o.NAB)
 	}
 	view := o.View(time.Now())
 	return b.inTurn(ctx, o.NAB, watched.View{
 		Found: true, Due: !backupworkflow.Settled(view),
-		Unstarted:  o.Backup == nil && awaitsCreation(o.NAB) && !o.DeletionRequested(),
+		Unstarted:  o.Backup == nil && b.awaitsCreation(o.NAB) && !o.DeletionRequested(),
 		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()),
 	}, view.AwaitsTurn, o.Backup == nil && turns.Awaits(o.NAB, b.ClusterID)), nil
 }

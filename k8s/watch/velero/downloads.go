@@ -5,11 +5,15 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/download"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 	downloadworkflow "holdfast.dev/holdfast/workflows/download"
@@ -18,7 +22,39 @@ import (
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadmindownloadrequests,verbs=get;list;watch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=downloadrequests,verbs=get;list;watch
 
-// downloads are the NonAdminDownloadRequests. The caches hold no signed URL.
+// The caches hold no signed URL, but a digest.
+
+var nonAdminDownloads = caches.New(caches.Kind{
+	Phase: func(object client.Object) string {
+		return string(object.(*oadpv1alpha1.NonAdminDownloadRequest).Status.Phase)
+	},
+}, func(kept, of *oadpv1alpha1.NonAdminDownloadRequest) {
+	kept.Spec.Target = velerov1.DownloadTarget{
+		Kind: velerov1.DownloadTargetKind(trim.Clip(string(of.Spec.Target.Kind), trim.NameBytes)),
+		Name: trim.Clip(of.Spec.Target.Name, trim.NameBytes+1),
+	}
+	kept.Status.Phase = of.Status.Phase
+	for _, each := range trim.Last(of.Status.Conditions) {
+		kept.Status.Conditions = append(kept.Status.Conditions, trim.Condition(each))
+	}
+	if answer := of.Status.VeleroDownloadRequest.Status; answer != nil {
+		kept.Status.VeleroDownloadRequest.Status = &velerov1.DownloadRequestStatus{
+			Phase: answer.Phase, Expiration: answer.Expiration, DownloadURL: download.Digest(answer.DownloadURL),
+		}
+	}
+})
+
+var veleroDownloads = caches.New(caches.Kind{
+	InOADP: true,
+	Phase:  func(object client.Object) string { return string(object.(*velerov1.DownloadRequest).Status.Phase) },
+}, func(kept, of *velerov1.DownloadRequest) {
+	kept.Spec.Target = velerov1.DownloadTarget{Kind: of.Spec.Target.Kind, Name: trim.Name(of.Spec.Target.Name)}
+	kept.Status = velerov1.DownloadRequestStatus{
+		Phase: of.Status.Phase, Expiration: of.Status.Expiration, DownloadURL: download.Digest(of.Status.DownloadURL),
+	}
+})
+
+// downloads are the NonAdminDownloadRequests.
 type downloads struct {
 	*watched.Kind[*oadpv1alpha1.NonAdminDownloadRequest]
 	// now is the clock of tests.
@@ -29,16 +65,7 @@ func newDownloads(env *Env) *downloads {
 	d := &downloads{}
 	d.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminDownloadRequest]{
 		Env: env.Env, Name: "nonadmindownloadrequest", Workflow: contract.KindDownload,
-		Shared: true,
-		Sources: []watched.Source{
-			{Of: &oadpv1alpha1.NonAdminDownloadRequest{}, Events: d.downloadEvents()},
-			{Of: &velerov1.DownloadRequest{}, Events: d.veleroEvents()},
-			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: d.subjectEvents(oadpv1alpha1.KindNonAdminBackup)},
-			{Of: &oadpv1alpha1.NonAdminRestore{}, Events: d.subjectEvents(oadpv1alpha1.KindNonAdminRestore)},
-			{Of: &velerov1.Backup{}, Events: d.veleroSubjectEvents()},
-			{Of: &velerov1.Restore{}, Events: d.veleroSubjectEvents()},
-			{Of: &velerov1.BackupStorageLocation{}, Events: d.locationEvents()},
-		},
+		Own: nonAdminDownloads, Shared: true,
 		Judge: d.judge,
 		// A refusal is judged from the cache: if that is out of date, the request is judged again at the event of the changed
 		// object.
@@ -52,7 +79,21 @@ func newDownloads(env *Env) *downloads {
 		}},
 		Left: d.left,
 	})
+	d.Sources = []watched.Source{
+		{Of: nonAdminDownloads, Events: d.downloadEvents()},
+		{Of: veleroDownloads, Events: d.veleroEvents()},
+		{Of: nonAdminBackups, Events: d.subjectEvents(nonAdminBackups, oadpv1alpha1.KindNonAdminBackup, itself)},
+		{Of: nonAdminRestores, Events: d.subjectEvents(nonAdminRestores, oadpv1alpha1.KindNonAdminRestore, itself)},
+		{Of: veleroBackups, Events: d.subjectEvents(veleroBackups, oadpv1alpha1.KindNonAdminBackup, owner.Backup.Hint)},
+		{Of: veleroRestores, Events: d.subjectEvents(veleroRestores, oadpv1alpha1.KindNonAdminRestore, owner.Restore.Hint)},
+		{Of: veleroLocations, Events: d.locationEvents()},
+	}
 	return d
+}
+
+// itself is for a backup or restore that a request names.
+func itself(subject metav1.Object) (types.NamespacedName, bool) {
+	return types.NamespacedName{Namespace: subject.GetNamespace(), Name: subject.GetName()}, true
 }
 
 func downloadOrigin(made client.Object) (contract.ObjectRef, bool) {

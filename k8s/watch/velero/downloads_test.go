@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/activities/download"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/watch/caches"
 )
 
 // downloaded returns a NonAdminDownloadRequest that has its URL until ten minutes have passed, and what was made for it.
@@ -120,8 +121,17 @@ func TestWhichEventsConcernADownload(t *testing.T) {
 	gone := func(object client.Object) func(events, *recordingQueue) {
 		return func(e events, q *recordingQueue) { e.Delete(t.Context(), event.DeleteEvent{Object: object}, q) }
 	}
-	backups := func(d *downloads) events { return d.subjectEvents(oadpv1alpha1.KindNonAdminBackup) }
-	restores := func(d *downloads) events { return d.subjectEvents(oadpv1alpha1.KindNonAdminRestore) }
+	of := func(subject *caches.Kind) func(*downloads) events {
+		return func(d *downloads) events {
+			for _, source := range d.Sources {
+				if source.Of == subject {
+					return source.Events
+				}
+			}
+			return events{}
+		}
+	}
+	backups, restores, veleroBackups, veleroRestores := of(nonAdminBackups), of(nonAdminRestores), of(veleroBackups), of(veleroRestores)
 	stall := madeDone.DeepCopy()
 	stall.Name, stall.Annotations = "b-backupcontents", made.Annotations
 	tests := map[string]struct {
@@ -148,11 +158,11 @@ func TestWhichEventsConcernADownload(t *testing.T) {
 		"its restore is made":           {restores, create(nar), atOnce(request("of-restore"))},
 		"its restore in another phase":  {restores, update(nar, edited(nar, func(n *oadpv1alpha1.NonAdminRestore) { n.Status.Phase = "New" })), atOnce(request("of-restore"))},
 		"its restore is gone":           {restores, gone(nar), atOnce(request("of-restore"))},
-		"its Velero Backup's phase":     {(*downloads).veleroSubjectEvents, update(made, edited(made, func(b *velerov1.Backup) { b.Status.Phase = "Finalizing" })), atOnce(request("of-backup"))},
-		"its Velero Backup's progress":  {(*downloads).veleroSubjectEvents, update(made, edited(made, func(b *velerov1.Backup) { b.Status.Warnings++ })), nil},
-		"its Velero Restore's phase":    {(*downloads).veleroSubjectEvents, update(madeRestore, edited(madeRestore, func(r *velerov1.Restore) { r.Status.Phase = "Failed" })), atOnce(request("of-restore"))},
-		"its Velero Restore is gone":    {(*downloads).veleroSubjectEvents, gone(madeRestore), atOnce(request("of-restore"))},
-		"an administrator's own backup": {(*downloads).veleroSubjectEvents, create(&velerov1.Backup{}), nil},
+		"its Velero Backup's phase":     {veleroBackups, update(made, edited(made, func(b *velerov1.Backup) { b.Status.Phase = "Finalizing" })), atOnce(request("of-backup"))},
+		"its Velero Backup's progress":  {veleroBackups, update(made, edited(made, func(b *velerov1.Backup) { b.Status.Warnings++ })), nil},
+		"its Velero Restore's phase":    {veleroRestores, update(madeRestore, edited(madeRestore, func(r *velerov1.Restore) { r.Status.Phase = "Failed" })), atOnce(request("of-restore"))},
+		"its Velero Restore is gone":    {veleroRestores, gone(madeRestore), atOnce(request("of-restore"))},
+		"an administrator's own backup": {veleroBackups, create(&velerov1.Backup{}), nil},
 		"its location is back":          {(*downloads).locationEvents, create(location), atOnce(request("of-backup"), request("of-restore"))},
 		"another tenant's location":     {(*downloads).locationEvents, create(fake.VeleroLocation("crew-store", "crew")), nil},
 		"an administrator's location":   {(*downloads).locationEvents, gone(fake.VeleroLocation(fake.AdminLocation, "")), nil},

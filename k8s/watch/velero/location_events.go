@@ -14,42 +14,25 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
-// locationEvents: generation, deletion, labels and our finalizer matter. A change of the status alone is our own. A rejection
-// is judged once more: what it depends on may have changed before the cache had the rejection.
+// locationEvents: a rejection is judged once more. Changes of its Secret while no watcher ran cannot be judged here.
 func (l *locations) locationEvents() watched.Events {
-	return watched.Events{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
-			// Changes of its Secret while no watcher ran cannot be judged here.
-			found := e.Object.(*oadpv1alpha1.NonAdminBackupStorageLocation)
-			l.Add(q, watched.RequestFor(found).Forced(location.JudgedBySecret(found)))
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
-			before, after := e.ObjectOld, e.ObjectNew
-			if before.GetUID() != after.GetUID() {
-				l.Add(q, watched.RequestFor(before))
-			}
-			if watched.Concerns(before, after, oadpv1alpha1.NabslFinalizer) || rejected(before, after) {
-				l.Add(q, watched.RequestFor(after))
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) { l.Add(q, watched.RequestFor(e.Object)) },
+	events := l.OwnEvents(false, rejected(nonAdminLocations))
+	events.CreateFunc = func(_ context.Context, e event.CreateEvent, q watched.Queue) {
+		found := e.Object.(*oadpv1alpha1.NonAdminBackupStorageLocation)
+		l.Add(q, watched.RequestFor(found).Forced(location.JudgedBySecret(found)))
 	}
+	return events
 }
 
 // veleroEvents: Velero's status of a location, and changes by hand.
 func (l *locations) veleroEvents() watched.Events {
-	return watched.Events{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
-			before, after := e.ObjectOld.(*velerov1.BackupStorageLocation), e.ObjectNew.(*velerov1.BackupStorageLocation)
-			if before.Generation != after.Generation || before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) ||
-				before.Status.Phase != after.Status.Phase || validatedAnew(before, after) ||
-				location.PlainMessage(before.Status) != location.PlainMessage(after.Status) {
-				l.addOrigin(ctx, after, q, false)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
-	}
+	return watched.On(watched.Created|watched.Deleted, func(before, after *velerov1.BackupStorageLocation) bool {
+		return before.Generation != after.Generation || before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) ||
+			before.Status.Phase != after.Status.Phase || validatedAnew(before, after) ||
+			location.PlainMessage(before.Status) != location.PlainMessage(after.Status)
+	}, func(ctx context.Context, made *velerov1.BackupStorageLocation, q watched.Queue) {
+		l.addOrigin(ctx, made, q, false)
+	})
 }
 
 // validatedAnew reports whether Velero has ended a validation that was requested because of another Secret, or its first one:
@@ -61,15 +44,8 @@ func validatedAnew(before, after *velerov1.BackupStorageLocation) bool {
 
 // requestEvents: decisions of administrators, and how the approval's workflow answers them.
 func (l *locations) requestEvents() watched.Events {
-	return watched.Events{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				l.addOrigin(ctx, e.ObjectNew, q, false)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) { l.addOrigin(ctx, e.Object, q, false) },
-	}
+	return watched.On(watched.Created|watched.Deleted, watched.Rewritten,
+		func(ctx context.Context, request client.Object, q watched.Queue) { l.addOrigin(ctx, request, q, false) })
 }
 
 // secretEvents: a tenant's Secret that a location names, or the copy of one. Only their metadata are cached here; the worker

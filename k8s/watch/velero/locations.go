@@ -9,7 +9,9 @@ import (
 
 	"holdfast.dev/holdfast/activities/location"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/approval"
@@ -34,13 +36,7 @@ func newLocations(env *Env) *locations {
 	l := &locations{env: env}
 	l.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]{
 		Env: env.Env, Name: "nonadminbackupstoragelocation", Workflow: contract.KindLocation,
-		Shared: true,
-		Sources: []watched.Source{
-			{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Events: l.locationEvents()},
-			{Of: &velerov1.BackupStorageLocation{}, Events: l.veleroEvents()},
-			{Of: &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, Events: l.requestEvents()},
-			{Of: secrets, Events: l.secretEvents()},
-		},
+		Own: nonAdminLocations, Shared: true,
 		Judge: l.judge,
 		Sweep: watched.Sweep{
 			Compared: []watched.Compared{
@@ -54,8 +50,15 @@ func newLocations(env *Env) *locations {
 			AtOnce: true, // there are few, and the cache could give another verdict on their approvals
 		},
 		Judged: func(*oadpv1alpha1.NonAdminBackupStorageLocation) bool { return true }, // approval may be required now, or no longer
+		Phases: metrics.StorageLocations,
 		Census: l.count,
 	})
+	l.Sources = []watched.Source{
+		{Of: nonAdminLocations, Events: l.locationEvents()},
+		{Of: veleroLocations, Events: l.veleroEvents()},
+		{Of: approvalRequests, Events: l.requestEvents()},
+		{Of: caches.Secrets, Events: l.secretEvents()},
+	}
 	return l
 }
 

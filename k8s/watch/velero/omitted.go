@@ -1,42 +1,22 @@
 package velero
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/location"
-	"holdfast.dev/holdfast/activities/restore"
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/watch/trim"
-	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// gatherBackup gathers a NonAdminBackup from the cache.
-func gatherBackup(ctx context.Context, from *backup.Gatherer, ref contract.ObjectRef) (*backup.Objects, error) {
-	objects, err := from.Gather(ctx, ref)
-	if err == nil && objects.Rules != nil { // otherwise there is no verdict, or none on a spec
-		by := omittedSpec{oadpv1alpha1.ReasonInvalidBackupSpec, backupspec.CheckSize, backupspec.SpeaksOfLocation}
-		objects.Verdict = by.verdict(objects.Verdict, objects.NAB, objects.NAB.Status.Conditions)
-	}
-	return objects, err
-}
-
-// gatherRestore gathers a NonAdminRestore from the cache.
-func gatherRestore(ctx context.Context, from *restore.Gatherer, ref contract.ObjectRef) (*restore.Objects, error) {
-	objects, err := from.Gather(ctx, ref)
-	if err == nil && objects.Rules != nil {
-		by := omittedSpec{oadpv1alpha1.ReasonInvalidRestoreSpec, restorespec.CheckSize, restorespec.SpeaksOfSource}
-		objects.Verdict = by.verdict(objects.Verdict, objects.NAR, objects.NAR.Status.Conditions)
-	}
-	return objects, err
-}
+var (
+	omittedBackup  = omittedSpec{oadpv1alpha1.ReasonInvalidBackupSpec, backupspec.CheckSize, backupspec.SpeaksOfLocation}
+	omittedRestore = omittedSpec{oadpv1alpha1.ReasonInvalidRestoreSpec, restorespec.CheckSize, restorespec.SpeaksOfSource}
+)
 
 // omittedSpec is how a kind is judged if the cache kept only the size of its spec, and the name in it.
 type omittedSpec struct {
@@ -51,7 +31,7 @@ type omittedSpec struct {
 // size. Otherwise a refusal about the object that the spec names stands as long as it would be the same today. Any other
 // refusal stands until the spec is edited or the policy written. The empty verdict, which no condition has, makes the workflow
 // judge.
-func (s omittedSpec) verdict(today *check.Verdict, of client.Object, conditions []metav1.Condition) *check.Verdict {
+func (s omittedSpec) verdict(today *check.Verdict, of client.Object) *check.Verdict {
 	size := trim.OmittedBytes(of)
 	if size == 0 {
 		return today
@@ -59,7 +39,7 @@ func (s omittedSpec) verdict(today *check.Verdict, of client.Object, conditions 
 	if err := s.check(size); err != nil {
 		return &check.Verdict{Reason: s.refused, Message: err.Error()}
 	}
-	said := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
+	said := meta.FindStatusCondition(k8s.Conditions(of), string(oadpv1alpha1.NonAdminConditionAccepted))
 	if quota := oadpv1alpha1.ReasonQuotaExceeded; said != nil && said.Reason == quota && today.Reason == quota {
 		return today // a quota does not judge the spec, and what has judged it was satisfied
 	}

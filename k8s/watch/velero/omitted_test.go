@@ -17,12 +17,17 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
-	"holdfast.dev/holdfast/k8s/watch/trim"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
 func inCache[T client.Object](t *testing.T, object T) T {
 	t.Helper()
-	kept, err := trim.Object(object)
+	var kinds []*caches.Kind
+	for _, watcher := range Kinds(&Env{Env: &watched.Env{}}) {
+		kinds = append(kinds, watcher.Watched()...)
+	}
+	kept, err := caches.Transform(kinds)(object)
 	require.NoError(t, err)
 	return kept.(T)
 }

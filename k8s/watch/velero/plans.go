@@ -12,11 +12,38 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/velero"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // +kubebuilder:rbac:groups=holdfast.dev,resources=backupplans,verbs=get;list;watch
+
+// backupPlans are cached with what their Schedules are compared by, and what the metrics count.
+var backupPlans = caches.New(caches.Kind{
+	Keys: []string{holdfastv1alpha1.LabelDefaultPlan, holdfastv1alpha1.AnnotationRunNow},
+}, func(kept, of *holdfastv1alpha1.BackupPlan) {
+	spec, status := &of.Spec, &of.Status
+	kept.Spec = holdfastv1alpha1.BackupPlanSpec{
+		Schedule: trim.Name(spec.Schedule), TimeZone: trim.Name(spec.TimeZone), Jitter: trim.Name(spec.Jitter),
+		Paused: spec.Paused, Objective: spec.Objective,
+	}
+	kept.Status = holdfastv1alpha1.BackupPlanStatus{
+		ObservedGeneration: status.ObservedGeneration, Paused: trim.Name(status.Paused),
+		NextRun: status.NextRun, HandledRunNow: trim.Text(status.HandledRunNow), Counts: status.Counts,
+		Conditions: trim.Reasons(status.Conditions),
+	}
+	if good := status.LastGood; good != nil {
+		kept.Status.LastGood = &holdfastv1alpha1.GoodRun{Name: trim.Name(good.Name), Time: good.Time, Expires: good.Expires}
+	}
+	if status.Retention != nil {
+		kept.Status.Retention = &holdfastv1alpha1.Retention{PendingSince: status.Retention.PendingSince}
+	}
+	if status.Content != nil {
+		kept.Status.Content = &holdfastv1alpha1.Content{Less: status.Content.Less}
+	}
+})
 
 // plans are the BackupPlans. Their workflows are open as long as they exist.
 type plans struct {
@@ -31,12 +58,7 @@ func newPlans(env *Env) *plans {
 	p := &plans{defaultsChanged: env.DefaultPlansChanged, tenantLabels: env.TenantLabels}
 	p.Kind = watched.New(watched.Kind[*holdfastv1alpha1.BackupPlan]{
 		Env: env.Env, Name: "backupplan", Workflow: contract.KindPlan,
-		Shared: true,
-		Sources: []watched.Source{
-			{Of: &holdfastv1alpha1.BackupPlan{}, Events: p.events()},
-			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: p.backupEvents()},
-			{Of: namespaces, Events: p.namespaceEvents()},
-		},
+		Own: backupPlans, Shared: true,
 		Judge: p.judge,
 		Sweep: watched.Sweep{Compared: []watched.Compared{
 			{Of: &oadpv1alpha1.NonAdminBackup{}, Concerns: planHint},
@@ -46,6 +68,11 @@ func newPlans(env *Env) *plans {
 		Census:           p.count,
 		JudgedByWorkflow: true,
 	})
+	p.Sources = []watched.Source{
+		{Of: backupPlans, Events: p.events()},
+		{Of: nonAdminBackups, Events: p.backupEvents()},
+		{Of: caches.Namespaces, Events: p.namespaceEvents()},
+	}
 	return p
 }
 
@@ -74,49 +101,36 @@ func (p *plans) judge(ctx context.Context, from client.Reader, ref contract.Obje
 	}, nil
 }
 
-// events: generation, deletion and the request for a run matter. A change of the status is our own.
+// events: the request for a run matters, too. Default plans are compared when somebody has changed one.
 func (p *plans) events() watched.Events {
-	return watched.Events{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) { p.Add(q, watched.RequestFor(e.Object)) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
-			before, after := e.ObjectOld, e.ObjectNew
-			if before.GetUID() != after.GetUID() {
-				p.Add(q, watched.RequestFor(before))
-			}
-			requested := holdfastv1alpha1.RequestedRun
-			if watched.Concerns(before, after, "") || requested(before.GetAnnotations()) != requested(after.GetAnnotations()) {
-				p.Add(q, watched.RequestFor(after))
-			}
-			if isDefault(before) && (!isDefault(after) || before.GetGeneration() != after.GetGeneration()) {
-				p.defaultsChanged() // somebody has changed it
+	own := p.OwnEvents(false, func(before, after client.Object) bool {
+		requested := holdfastv1alpha1.RequestedRun
+		return requested(before.GetAnnotations()) != requested(after.GetAnnotations())
+	})
+	return watched.Both(own, watched.Events{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ watched.Queue) {
+			if isDefault(e.ObjectOld) && (!isDefault(e.ObjectNew) || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()) {
+				p.defaultsChanged()
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) {
-			p.Add(q, watched.RequestFor(e.Object))
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ watched.Queue) {
 			if isDefault(e.Object) {
 				p.defaultsChanged()
 			}
 		},
-	}
+	})
 }
 
 // backupEvents: what a plan decides by is how far its backups have come, whether they are held or being deleted, and that they
 // exist.
 func (p *plans) backupEvents() watched.Events {
-	enqueue := func(object client.Object, q watched.Queue) {
-		if ref, named := planHint(object); named {
+	return watched.On(watched.Deleted, func(before, after *oadpv1alpha1.NonAdminBackup) bool {
+		return watched.Concerns(before, after) || progressOf(before) != progressOf(after)
+	}, func(_ context.Context, nab *oadpv1alpha1.NonAdminBackup, q watched.Queue) {
+		if ref, named := planHint(nab); named {
 			p.Add(q, watched.Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: true})
 		}
-	}
-	return watched.Events{
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
-			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
-			if watched.Concerns(before, after, "") || progressOf(before) != progressOf(after) {
-				enqueue(after, q)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) { enqueue(e.Object, q) },
-	}
+	})
 }
 
 // progressOf is how far a backup has come, as a plan counts it: each step is a signal, and a pass of the plan.
@@ -151,12 +165,6 @@ func isDefault(plan client.Object) bool {
 
 // namespaceEvents: labels decide which default plans a namespace gets, and the cache has not kept many.
 func (p *plans) namespaceEvents() watched.Events {
-	return watched.Events{
-		CreateFunc: func(context.Context, event.CreateEvent, watched.Queue) { p.defaultsChanged() },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ watched.Queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				p.defaultsChanged()
-			}
-		},
-	}
+	return watched.On(watched.Created, watched.Rewritten,
+		func(context.Context, client.Object, watched.Queue) { p.defaultsChanged() })
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // count adds the plans.
-func (p *plans) count(ctx context.Context, census *metrics.Census) error {
+func (p *plans) count(_ context.Context, census *metrics.Census) (func(*holdfastv1alpha1.BackupPlan), error) {
 	counted := &census.Plans
 	counted.Plans = map[metrics.PlanState]int{}
 	now := time.Now()
-	p.Each(ctx, func(plan *holdfastv1alpha1.BackupPlan) {
+	return func(plan *holdfastv1alpha1.BackupPlan) {
 		status := &plan.Status
 		counted.Plans[planState(status)]++
 		missed := meta.IsStatusConditionFalse(status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
@@ -40,8 +40,7 @@ func (p *plans) count(ctx context.Context, census *metrics.Census) error {
 		if p.tenantLabels {
 			counted.Each = append(counted.Each, series)
 		}
-	})
-	return nil
+	}, nil
 }
 
 // earlier is the earlier of two times, of which each may be unknown.

@@ -15,7 +15,6 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
 )
@@ -39,8 +38,6 @@ func TestAPlansWorkflowRunsAsLongAsThePlanExists(t *testing.T) {
 	long := planned()
 	long.Annotations = map[string]string{holdfastv1alpha1.AnnotationRunNow: strings.Repeat("1", 1000)}
 	long.Status.HandledRunNow = holdfastv1alpha1.RequestedRun(long.Annotations)
-	clipped, err := trim.Object(long)
-	require.NoError(t, err)
 	another := planned()
 	another.UID = "uid-another"
 	for title, test := range map[string]struct {
@@ -51,7 +48,7 @@ func TestAPlansWorkflowRunsAsLongAsThePlanExists(t *testing.T) {
 		"a new spec":         {[]client.Object{fresh}, due},
 		"a run is requested": {[]client.Object{requested}, due},
 		"and made":           {[]client.Object{handled}, open},
-		"also a long value":  {[]client.Object{clipped.(client.Object)}, open},
+		"also a long value":  {[]client.Object{inCache(t, long)}, open},
 		"it is gone":         {nil, gone},
 		"another is there":   {[]client.Object{another}, gone},
 	} {
@@ -107,11 +104,6 @@ func TestABackupConcernsThePlanThatItNames(t *testing.T) {
 			n.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{Phase: phase, StartTimestamp: begin}}
 		})
 	}
-	trimmed := func(nab *oadpv1alpha1.NonAdminBackup) client.Object { // as the cache has it
-		kept, err := trim.Object(nab)
-		require.NoError(t, err)
-		return kept.(client.Object)
-	}
 	begin := metav1.NewTime(fake.PlanTime)
 	fresh := edited(nab, func(n *oadpv1alpha1.NonAdminBackup) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseNew })
 	want := atOnce(watched.Request{Namespace: fake.Namespace, Name: name, UID: "uid-" + name, Force: true})
@@ -119,8 +111,8 @@ func TestABackupConcernsThePlanThatItNames(t *testing.T) {
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, fresh), "nothing to do for a plan")
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), fresh, as("", nil)), "to be recorded")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), as("", nil), as(velerov1.BackupPhaseNew, nil)))
-	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), trimmed(as("", nil)),
-		trimmed(as(velerov1.BackupPhaseInProgress, &begin))), "it has begun")
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), inCache(t, as("", nil)),
+		inCache(t, as(velerov1.BackupPhaseInProgress, &begin))), "it has begun")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), as(velerov1.BackupPhaseInProgress, &begin),
 		as(velerov1.BackupPhaseFinalizing, &begin)))
 	asked := func(request string) *oadpv1alpha1.NonAdminBackup {
@@ -161,17 +153,15 @@ func TestPlansAreCounted(t *testing.T) {
 	ready := condition(holdfastv1alpha1.ConditionReady, metav1.ConditionTrue)
 	paused := of("paused", 3*time.Hour, 3*time.Hour, ready)
 	paused.Status.Paused, paused.Status.NextRun = holdfastv1alpha1.PausedBySpec, nil
-	less, err := trim.Object(&holdfastv1alpha1.BackupPlan{Status: holdfastv1alpha1.BackupPlanStatus{
+	paused.Status.Content = inCache(t, &holdfastv1alpha1.BackupPlan{Status: holdfastv1alpha1.BackupPlanStatus{
 		Content: &holdfastv1alpha1.Content{Less: 2},
-	}})
-	require.NoError(t, err)
-	paused.Status.Content = less.(*holdfastv1alpha1.BackupPlan).Status.Content
+	}}).Status.Content
 	s := newStation(t, fake.BackupPlan("new"), paused,
 		of("missed", time.Hour, 2*time.Hour, ready, condition(holdfastv1alpha1.ConditionObjectiveMet, metav1.ConditionFalse)),
 		of("refused", 2*time.Hour, time.Hour, condition(holdfastv1alpha1.ConditionReady, metav1.ConditionFalse)),
 	)
 	census := &metrics.Census{}
-	require.NoError(t, s.plans.count(t.Context(), census))
+	require.NoError(t, s.plans.Count(t.Context(), census))
 	assert.Equal(t, map[metrics.PlanState]int{
 		metrics.PlanNew: 1, metrics.PlanPaused: 1, metrics.PlanReady: 1, metrics.PlanNotReady: 1,
 	}, census.Plans.Plans)
@@ -182,6 +172,6 @@ func TestPlansAreCounted(t *testing.T) {
 	assert.Equal(t, fake.PlanTime.Add(time.Hour), census.Plans.OldestPending.UTC())
 	assert.Nil(t, census.Plans.Each, "the metrics name no tenant by default")
 	s.plans.tenantLabels = true
-	require.NoError(t, s.plans.count(t.Context(), census))
+	require.NoError(t, s.plans.Count(t.Context(), census))
 	assert.Len(t, census.Plans.Each, 4)
 }

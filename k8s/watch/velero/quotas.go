@@ -27,24 +27,22 @@ func untilPlace(o *backup.Objects, now time.Time) time.Duration {
 	return max(0, o.QuotaPasses.Sub(now)) + time.Second
 }
 
-// placeEvents adds, to the events of NonAdminBackups, those that may give another one a place.
-func (b *backups) placeEvents(own watched.Events) watched.Events {
-	update, remove := own.UpdateFunc, own.DeleteFunc
-	own.UpdateFunc = func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
-		update(ctx, e, q)
-		before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
-		if usage.OverQuota(after) && !usage.OverQuota(before) {
-			b.Add(q, watched.RequestFor(after)) // a place may have become free before the cache had the refusal
-		}
-		if !b.sameFor(before, after) {
-			b.wakeOldest(ctx, after.Namespace, q)
-		}
+// placeEvents are the events of NonAdminBackups that may give another one a place.
+func (b *backups) placeEvents() watched.Events {
+	return watched.Events{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
+			if usage.OverQuota(after) && !usage.OverQuota(before) {
+				b.Add(q, watched.RequestFor(after)) // a place may have become free before the cache had the refusal
+			}
+			if !b.sameFor(before, after) {
+				b.wakeOldest(ctx, after.Namespace, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
+			b.wakeOldest(ctx, e.Object.GetNamespace(), q)
+		},
 	}
-	own.DeleteFunc = func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
-		remove(ctx, e, q)
-		b.wakeOldest(ctx, e.Object.GetNamespace(), q)
-	}
-	return own
 }
 
 // sameFor reports whether a quota counts a backup as before.
@@ -72,19 +70,14 @@ func (b *backups) wakeOldest(ctx context.Context, namespace string, q watched.Qu
 	}
 }
 
-// quotaEvents adds, to the events of namespaces, a change of the labels: another quota may be that of the namespace.
-func (b *backups) quotaEvents(own watched.Events) watched.Events {
-	update := own.UpdateFunc
-	own.UpdateFunc = func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
-		update(ctx, e, q)
-		if maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
-			return
-		}
+// quotaEvents: by a change of its labels a namespace may have another quota.
+func (b *backups) quotaEvents() watched.Events {
+	relabelled := func(before, after client.Object) bool { return !maps.Equal(before.GetLabels(), after.GetLabels()) }
+	return watched.On(0, relabelled, func(ctx context.Context, namespace client.Object, q watched.Queue) {
 		b.eachBackingOff(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
 			if usage.OverQuota(nab) {
 				b.Add(q, watched.RequestFor(nab))
 			}
-		}, client.InNamespace(e.ObjectNew.GetName()))
-	}
-	return own
+		}, client.InNamespace(namespace.GetName()))
+	})
 }

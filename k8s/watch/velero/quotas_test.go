@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/quota"
+	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
@@ -151,7 +152,7 @@ func TestWhatFreesAPlaceWakesTheOldest(t *testing.T) {
 			if test.after != nil {
 				is = test.after
 			}
-			events := s.backups.placeEvents(s.backups.events())
+			events := watched.Both(s.backups.events(), s.backups.placeEvents())
 			woken := watchtest.Happens(t.Context(), events, was, is)
 			assert.Equal(t, test.wakes, has(woken, "older"))
 			assert.False(t, has(woken, "younger") || has(woken, "going"))
@@ -176,12 +177,12 @@ func TestAQuotasRefusalIsJudgedOnceMore(t *testing.T) {
 	after := edited(keptBack(name), func(nab *oadpv1alpha1.NonAdminBackup) {
 		lifecycle.ApplyVerdict(nab, check.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: "full"}, "", "")
 	})
-	assert.True(t, has(watchtest.Happens(t.Context(), s.backups.placeEvents(s.backups.events()), keptBack(name), after), name))
+	assert.True(t, has(watchtest.Happens(t.Context(), watched.Both(s.backups.events(), s.backups.placeEvents()), keptBack(name), after), name))
 }
 
 func TestTheLabelsOfANamespaceAreKeptAndWakeWhatAQuotaHoldsBack(t *testing.T) {
 	metadataOf := func(tier string) *metav1.PartialObjectMetadata {
-		kept := watched.MetadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		kept := caches.Namespaces.Object.DeepCopyObject().(*metav1.PartialObjectMetadata)
 		kept.Name, kept.ResourceVersion = fake.Namespace, tier
 		kept.Labels = map[string]string{"tier": tier}
 		return inCache(t, kept)
@@ -189,7 +190,7 @@ func TestTheLabelsOfANamespaceAreKeptAndWakeWhatAQuotaHoldsBack(t *testing.T) {
 	gold, free := metadataOf("gold"), metadataOf("free")
 	require.Equal(t, "gold", gold.Labels["tier"])
 	s := newStation(t, overQuotaOf("older", 1, stored(1)), overQuotaOf("younger", 2, stored(1)), keptBack("refused"))
-	events := s.backups.quotaEvents(s.backups.namespaceEvents())
+	events := watched.Both(s.backups.namespaceEvents(), s.backups.quotaEvents())
 	assert.ElementsMatch(t, atOnce(request("older"), request("younger")), watchtest.Happens(t.Context(), events, free, gold))
 	assert.Empty(t, watchtest.Happens(t.Context(), events, gold, gold))
 

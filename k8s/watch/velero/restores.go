@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
+	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
@@ -29,19 +30,22 @@ type restores struct {
 
 func newRestores(env *Env) *restores {
 	r := &restores{served[*oadpv1alpha1.NonAdminRestore]{
-		env: env, pool: contract.PoolRestores, origin: owner.Restore, finalizer: oadpv1alpha1.NarFinalizer,
-		made: func() client.Object { return &velerov1.Restore{} }, volumeLabel: velerov1.RestoreNameLabel,
+		env: env, pool: contract.PoolRestores, origin: owner.Restore, made: veleroRestores, volumeLabel: velerov1.RestoreNameLabel,
+		moved: watched.Never,
+		atOnce: func(before, after client.Object) bool {
+			return !before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp())
+		},
 	}}
 	r.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminRestore]{
 		Env: env.Env, Name: "nonadminrestore", Workflow: contract.KindRestore,
-		Shared: true, InTurns: true,
+		Own: nonAdminRestores, Shared: true, InTurns: true,
 		Sources: []watched.Source{
-			{Of: &oadpv1alpha1.NonAdminRestore{}, Events: r.events()},
-			{Of: &velerov1.Restore{}, Events: r.veleroEvents()},
-			{Of: &oadpv1alpha1.NonAdminBackup{}, Events: r.backupEvents()},
-			{Of: &velerov1.Backup{}, Events: r.veleroBackupEvents()},
-			{Of: &velerov1.BackupStorageLocation{}, Events: r.locationEvents()},
-			{Of: namespaces, Events: r.namespaceEvents()},
+			{Of: nonAdminRestores, Events: r.events()},
+			{Of: veleroRestores, Events: r.veleroEvents()},
+			{Of: nonAdminBackups, Events: r.backupEvents()},
+			{Of: veleroBackups, Events: r.veleroBackupEvents()},
+			{Of: veleroLocations, Events: r.locationEvents()},
+			{Of: caches.Namespaces, Events: r.namespaceEvents()},
 			{Of: podVolumeRestores, Events: r.volumeEvents()},
 			{Of: dataDownloads, Events: r.volumeEvents()},
 		},
@@ -54,8 +58,9 @@ func newRestores(env *Env) *restores {
 			Also: r.alsoBackingOff,
 		},
 		Judged: func(nar *oadpv1alpha1.NonAdminRestore) bool {
-			return backingOff(nar) || k8s.WaitsForTurn(nar.Status.Conditions)
+			return r.backingOff(nar) || k8s.WaitsForTurn(nar.Status.Conditions)
 		},
+		Phases: metrics.NonAdminRestores,
 		Census: r.count,
 	})
 	return r
@@ -65,14 +70,17 @@ func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.O
 	gatherer := &restore.Gatherer{
 		Reader: from, Policy: r.env.Policy, ClusterID: r.ClusterID, OADPNamespace: r.OADPNamespace,
 	}
-	o, err := gatherRestore(ctx, gatherer, ref)
+	o, err := gatherer.Gather(ctx, ref)
 	if err != nil || o.NAR == nil {
 		return watched.View{}, err
+	}
+	if o.Rules != nil {
+		o.Verdict = omittedRestore.verdict(o.Verdict, o.NAR)
 	}
 	view := o.View()
 	return r.inTurn(ctx, o.NAR, watched.View{
 		Found: true, Due: !restoreworkflow.Settled(view),
-		Unstarted:  o.Restore == nil && awaitsCreation(o.NAR) && !lifecycle.DeletionRequested(o.NAR),
+		Unstarted:  o.Restore == nil && r.awaitsCreation(o.NAR) && !lifecycle.DeletionRequested(o.NAR),
 		VeleroName: o.RestoreName, Uncounted: uncountedRestore(o),
 	}, view.AwaitsTurn, o.Restore == nil && turns.Awaits(o.NAR, r.ClusterID)), nil
 }
@@ -88,7 +96,7 @@ func uncountedRestore(o *restore.Objects) bool {
 func (r *restores) alsoBackingOff(ctx context.Context, live *caches.Live, add func(contract.ObjectRef)) error {
 	var kept bool
 	for _, nar := range live.Changed(&oadpv1alpha1.NonAdminRestore{}) {
-		kept = kept || backingOff(nar)
+		kept = kept || r.backingOff(nar)
 	}
 	r.eachBackingOff(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
 		kept = true

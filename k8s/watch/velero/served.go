@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
+	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -17,13 +18,20 @@ import (
 // served is what NonAdminBackups and NonAdminRestores have in common: Velero serves one object for each.
 type served[T client.Object] struct {
 	*watched.Kind[T]
-	env       *Env
-	pool      contract.Pool
-	origin    owner.Origin
-	finalizer string
-	// made is an empty Velero object, and volumeLabel names the one that a volume belongs to.
-	made        func() client.Object
+	env    *Env
+	pool   contract.Pool
+	origin owner.Origin
+	// made is the kind of the Velero object, and volumeLabel names the one that a volume belongs to.
+	made        *caches.Kind
 	volumeLabel string
+	// moved: the Velero object may have another position. atOnce: a change is signalled at once that is not one of the phase.
+	moved, atOnce func(before, after client.Object) bool
+}
+
+func (s *served[T]) backingOff(object client.Object) bool { return backingOff(s.Own.Phase(object)) }
+
+func (s *served[T]) awaitsCreation(object client.Object) bool {
+	return awaitsCreation(s.Own.Phase(object))
 }
 
 // adding enqueues objects that an event of another object concerns.
@@ -34,7 +42,7 @@ func (s *served[T]) adding(q watched.Queue) func(T) {
 // eachBackingOff calls do for every object whose verdict may have changed.
 func (s *served[T]) eachBackingOff(ctx context.Context, do func(T), matching ...client.ListOption) {
 	s.Each(ctx, func(object T) {
-		if backingOff(object) {
+		if s.backingOff(object) {
 			do(object)
 		}
 	}, matching...)
@@ -54,7 +62,7 @@ func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found
 func (s *served[T]) events() watched.Events {
 	return watched.Events{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
-			if !e.IsInInitialList && awaitsCreation(e.Object) {
+			if !e.IsInInitialList && s.awaitsCreation(e.Object) {
 				s.AddStart(q, watched.RequestFor(e.Object))
 			} else {
 				s.Add(q, watched.RequestFor(e.Object))
@@ -66,17 +74,17 @@ func (s *served[T]) events() watched.Events {
 			if before.GetUID() != after.GetUID() {
 				s.AddEnd(q, watched.RequestFor(before))
 			}
-			if !awaitsCreation(after) || k8s.Waited(k8s.Conditions(after)) {
+			if !s.awaitsCreation(after) || k8s.Waited(k8s.Conditions(after)) {
 				s.Started(watched.RequestFor(after))
 			}
 			switch {
-			case !watched.Concerns(before, after, s.finalizer) && !rejected(before, after):
+			case !watched.Concerns(before, after, s.Own.Finalizers...) && !rejected(s.Own)(before, after):
 			case lifecycle.DeletionRequested(after):
 				s.AddEnd(q, watched.RequestFor(after))
 			default:
 				s.Add(q, watched.RequestFor(after))
 			}
-			if phaseOf(before) != phaseOf(after) {
+			if newPhase(s.Own)(before, after) {
 				s.env.PositionsChanged()
 			}
 			if s.beganToWait(before, after) {
@@ -93,33 +101,32 @@ func (s *served[T]) events() watched.Events {
 	}
 }
 
-// madeEvents are those of the Velero objects: a new phase or a deletion at once, progress alone at most once in each progress
+// veleroEvents are those of the Velero objects: a new phase or a deletion at once, progress alone at most once in each progress
 // interval.
-func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, atOnce func(before, after client.Object) bool,
-) watched.Events {
+func (s *served[T]) veleroEvents() watched.Events {
 	return watched.Events{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
 			s.env.PositionsChanged()
 			// Our own creation needs no signal, and the cache of the other kind may be behind. An object that was missing does.
-			if object, found := s.of(ctx, e.Object); found && !awaitsCreation(object) {
+			if object, found := s.of(ctx, e.Object); found && !s.awaitsCreation(object) {
 				s.Add(q, watched.RequestFor(object))
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
 			before, after := e.ObjectOld, e.ObjectNew
-			newPhase := phaseOf(before) != phaseOf(after)
-			if newPhase || newPosition(before, after) {
+			was, is := s.made.Phase(before), s.made.Phase(after)
+			if was != is || s.moved(before, after) {
 				s.env.PositionsChanged()
 			}
-			if velero.HoldsTurn(phaseOf(before)) && !velero.HoldsTurn(phaseOf(after)) {
+			if velero.HoldsTurn(was) && !velero.HoldsTurn(is) {
 				s.turnEnded(ctx, after)
 			}
 			object, found := s.of(ctx, after)
 			switch {
 			case !found || before.GetResourceVersion() == after.GetResourceVersion():
-			case newPhase && finished(phaseOf(after)):
+			case was != is && velero.Finished(is):
 				s.AddEnd(q, watched.RequestFor(object))
-			case newPhase || before.GetUID() != after.GetUID() || atOnce(before, after):
+			case was != is || before.GetUID() != after.GetUID() || s.atOnce(before, after):
 				s.Add(q, watched.RequestFor(object))
 			default:
 				s.AddAfter(q, watched.RequestFor(object), s.ProgressInterval)
@@ -128,7 +135,7 @@ func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, at
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
 			s.env.PositionsChanged()
 			s.Volumes.Forget(e.Object.GetName())
-			if velero.HoldsTurn(phaseOf(e.Object)) {
+			if velero.HoldsTurn(s.made.Phase(e.Object)) {
 				s.turnEnded(ctx, e.Object)
 			}
 			if object, found := s.of(ctx, e.Object); found {
@@ -144,39 +151,28 @@ func (s *served[T]) madeEvents(finished func(phase string) bool, newPosition, at
 // namespaceEvents: our finalizer must not block a namespace that is being deleted. An object that was already being deleted
 // gets no event of its own then.
 func (s *served[T]) namespaceEvents() watched.Events {
-	enqueue := func(ctx context.Context, namespace client.Object, q watched.Queue) {
-		if !namespace.GetDeletionTimestamp().IsZero() {
+	terminating := func(_, namespace client.Object) bool { return !namespace.GetDeletionTimestamp().IsZero() }
+	return watched.On(watched.Created, terminating, func(ctx context.Context, namespace client.Object, q watched.Queue) {
+		if terminating(nil, namespace) {
 			s.Each(ctx, s.adding(q), client.InNamespace(namespace.GetName()))
 		}
-	}
-	return watched.Events{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { enqueue(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) { enqueue(ctx, e.ObjectNew, q) },
-	}
+	})
 }
 
 // volumeEvents: progress of a volume is progress of its Velero object.
 func (s *served[T]) volumeEvents() watched.Events {
-	enqueue := func(ctx context.Context, volume client.Object, q watched.Queue) {
+	return watched.On(watched.Created, watched.Rewritten, func(ctx context.Context, volume client.Object, q watched.Queue) {
 		name := volume.GetLabels()[s.volumeLabel]
 		if name == "" {
 			return
 		}
 		s.Volumes.Add(name)
-		of := s.made()
+		of := s.made.Object.DeepCopyObject().(client.Object)
 		if s.Client.Get(ctx, client.ObjectKey{Namespace: s.OADPNamespace, Name: name}, of) != nil {
 			return // not there, or not yet: it will have its own event
 		}
 		if object, found := s.of(ctx, of); found {
 			s.AddAfter(q, watched.RequestFor(object), s.ProgressInterval)
 		}
-	}
-	return watched.Events{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) { enqueue(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				enqueue(ctx, e.ObjectNew, q)
-			}
-		},
-	}
+	})
 }

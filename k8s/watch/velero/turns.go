@@ -57,7 +57,7 @@ func (s *served[T]) inTurn(ctx context.Context, object T, view watched.View, wai
 	age := time.Since(object.GetCreationTimestamp().Time)
 	patience := min(turnPatience+time.Duration(s.env.Turns.Ends(s.pool))*time.Second, turnPatienceMost)
 	switch {
-	case phaseOf(object) != "" || age <= -turnPatience:
+	case s.Own.Phase(object) != "" || age <= -turnPatience:
 	case age < patience:
 		view.Due, view.Unstarted, view.Again = false, false, min(patience-age, heldBack)
 	case !s.env.Turns.Announce(s.pool):
@@ -70,7 +70,7 @@ func (s *served[T]) inTurn(ctx context.Context, object T, view watched.View, wai
 // has requested one already, if there is a limit here.
 func (s *served[T]) beganToWait(before, after client.Object) bool {
 	return k8s.WaitsForTurn(k8s.Conditions(after)) && !k8s.WaitsForTurn(k8s.Conditions(before)) &&
-		(phaseOf(before) != "" || !s.env.Turns.Limited(s.pool))
+		(s.Own.Phase(before) != "" || !s.env.Turns.Limited(s.pool))
 }
 
 // turnEnded sends that Velero has finished what was made for an object. What only says that it was made for it ends no turn.
@@ -88,7 +88,7 @@ func stalls(before, after client.Object) bool {
 
 // turnGone sends that an object is gone that may have waited.
 func (s *served[T]) turnGone(object client.Object) {
-	if awaitsCreation(object) || backingOff(object) || k8s.Waited(k8s.Conditions(object)) {
+	if s.awaitsCreation(object) || s.backingOff(object) || k8s.Waited(k8s.Conditions(object)) {
 		s.env.Turns.Gone(s.pool, object)
 	}
 }

@@ -12,11 +12,10 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/watch/watched"
 )
 
 func volumeOf(backup, version string) *metav1.PartialObjectMetadata {
-	volume := watched.MetadataOf(velerov1.SchemeGroupVersion.WithKind("PodVolumeBackup"))
+	volume := podVolumeBackups.Object.DeepCopyObject().(*metav1.PartialObjectMetadata)
 	volume.SetNamespace(fake.OADPNamespace)
 	volume.SetName("volume")
 	volume.SetResourceVersion(version)

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -56,7 +54,10 @@ type Kind[T client.Object] struct {
 	Reported string
 	// Shared: another controller may serve it, and nothing is signalled while Env.Paused returns an error.
 	Shared bool
-	// Sources are the objects whose events concern an object of the kind; they are cached.
+	// Own is how the kind itself is cached.
+	Own *caches.Kind
+	// Sources are the objects whose events concern an object of the kind; they are cached. OwnEvents are known once the kind is
+	// made.
 	Sources []Source
 	// Judge makes a View of one object by a reader. Without Judge another program starts the workflow: every event signals it
 	// while it runs.
@@ -75,8 +76,10 @@ type Kind[T client.Object] struct {
 	Forgotten func(T) bool
 	// Left calls do for every deleted object that has left other objects.
 	Left func(ctx context.Context, do func(contract.ObjectRef)) error
-	// Census counts the objects.
-	Census func(ctx context.Context, census *metrics.Census) error
+	// Phases is the gauge of the kind's objects by phase.
+	Phases *metrics.Phases
+	// Census begins a census of the kind: each is called for every object.
+	Census func(ctx context.Context, census *metrics.Census) (each func(T), err error)
 
 	// Further adds further controllers to a manager.
 	Further func(mgr manager.Manager) error
@@ -86,18 +89,10 @@ type Kind[T client.Object] struct {
 	*intake
 }
 
-// Source is a kind of objects, and which objects are to be judged when one of them changes. Of PartialObjectMetadata only the
-// metadata are watched.
+// Source is a kind of objects, and which objects are to be judged when one of them changes.
 type Source struct {
-	Of     client.Object
+	Of     *caches.Kind
 	Events Events
-}
-
-// MetadataOf is the metadata of a kind's objects, for a Source.
-func MetadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(kind)
-	return object
 }
 
 // Watcher is a Kind of any type.
@@ -105,7 +100,7 @@ type Watcher interface {
 	// AddTo adds the watcher to a manager.
 	AddTo(mgr manager.Manager) error
 	// Watched are the kinds that are cached for it.
-	Watched() []client.Object
+	Watched() []*caches.Kind
 	// RequeueAll has every object judged soon, since Temporal may have lost its workflow.
 	RequeueAll(ctx context.Context)
 	// PolicyWritten has every object judged soon for which the policy matters. first: it was not known before.
@@ -127,7 +122,7 @@ func New[T client.Object](kind Kind[T]) *Kind[T] {
 func (k *Kind[T]) AddTo(mgr manager.Manager) error {
 	controller := builder.TypedControllerManagedBy[Request](mgr).Named(k.Name)
 	for _, source := range k.Sources {
-		controller.Watches(source.Of, source.Events)
+		controller.Watches(source.Of.Object, source.Events)
 	}
 	if err := k.feed(controller, k.Reconcile); err != nil {
 		return fmt.Errorf("build the watcher %s: %w", k.Name, err)
@@ -144,8 +139,8 @@ func (k *Kind[T]) AddTo(mgr manager.Manager) error {
 }
 
 // Watched implements Watcher.
-func (k *Kind[T]) Watched() []client.Object {
-	var kinds []client.Object
+func (k *Kind[T]) Watched() []*caches.Kind {
+	var kinds []*caches.Kind
 	for _, source := range k.Sources {
 		kinds = append(kinds, source.Of)
 	}
@@ -242,12 +237,4 @@ func (k *Kind[T]) PolicyWritten(ctx context.Context, first bool) {
 			k.Enqueue(ctx, RequestFor(object).Forced(k.JudgedByWorkflow || trim.OmittedBytes(object) > 0))
 		}
 	})
-}
-
-// Count implements Watcher.
-func (k *Kind[T]) Count(ctx context.Context, census *metrics.Census) error {
-	if k.Census == nil {
-		return nil
-	}
-	return k.Census(ctx, census)
 }

@@ -51,7 +51,9 @@ func (k *Kind[T]) Recover(ctx context.Context) error {
 	if err := k.paused(); err != nil {
 		return err
 	}
-	live := caches.NewLive(caches.Source{Cache: k.Client, API: k.API, Refused: k.Refused, Log: k.Log})
+	live := caches.NewLive(caches.Source{
+		Cache: k.Client, API: k.API, Refused: k.Refused, Trim: caches.Transform(k.Watched()), Log: k.Log,
+	})
 	for _, each := range k.Sweep.Compared {
 		if err := live.Compare(ctx, each.Of, each.In); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package trim_test
+package watch
 
 import (
 	"encoding/json"
@@ -20,21 +20,30 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
-	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/k8s/watch/fdb"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 )
 
 // large is what the largest objects hold.
 const large = 900_000
 
+// trimmed is the transform of the watcher's cache.
+var trimmed = CacheOptions(fake.OADPNamespace, &caches.Refusals{}).DefaultTransform
+
 var text = strings.Repeat("x", large)
 
 func kept[T client.Object](t *testing.T, object T) T {
 	t.Helper()
-	once, err := trim.Object(object)
+	return keptBy(t, trimmed, object)
+}
+
+func keptBy[T client.Object](t *testing.T, transform toolscache.TransformFunc, object T) T {
+	t.Helper()
+	once, err := transform(object)
 	require.NoError(t, err)
-	twice, err := trim.Object(once.(client.Object).DeepCopyObject())
+	twice, err := transform(once.(client.Object).DeepCopyObject())
 	require.NoError(t, err)
 	require.Equal(t, once, twice, "an informer trims twice")
 	return once.(T)
@@ -55,15 +64,11 @@ func secret() client.Object {
 
 // Every text of an object, of any kind that is watched, is large: together they are more than an object can hold.
 func TestNoFieldOfAnObjectFillsTheCache(t *testing.T) {
-	for _, object := range []client.Object{
-		&oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminRestore{}, &oadpv1alpha1.NonAdminDownloadRequest{},
-		&oadpv1alpha1.NonAdminBackupStorageLocation{}, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{},
-		&velerov1.Backup{}, &velerov1.Restore{}, &velerov1.DeleteBackupRequest{}, &velerov1.DownloadRequest{},
-		&velerov1.BackupStorageLocation{}, &fdbv1alpha1.FoundationDBBackup{}, &fdbv1alpha1.FoundationDBRestore{},
-		&foundationdbv1beta2.FoundationDBCluster{}, &corev1.Pod{}, &appsv1.Deployment{}, secret(),
-	} {
-		t.Run(fmt.Sprintf("%T", object), func(t *testing.T) {
-			kind := object.GetObjectKind().GroupVersionKind()
+	transform := caches.Transform(append(watchedBy(newStation(t).kinds), fdb.Clusters))
+	for _, of := range append(watchedBy(newStation(t).kinds), fdb.Clusters) {
+		kind := of.Object.GetObjectKind().GroupVersionKind()
+		t.Run(fmt.Sprintf("%T %s", of.Object, kind.Kind), func(t *testing.T) {
+			object := of.Object.DeepCopyObject().(client.Object)
 			randfill.New().NilChance(0).NumElements(1, 1).Funcs(
 				func(s *string, _ randfill.Continue) { *s = text[:large/9] },
 				func(*metav1.FieldsV1, randfill.Continue) {},
@@ -77,7 +82,7 @@ func TestNoFieldOfAnObjectFillsTheCache(t *testing.T) {
 			owner.APIVersion, owner.Kind = fdbv1alpha1.GroupVersion.String(), fdbv1alpha1.KindFoundationDBBackup
 			object.SetResourceVersion("7")
 			require.Greater(t, size(t, object), large)
-			after := kept(t, object)
+			after := keptBy(t, transform, object)
 			assert.Less(t, size(t, after), 16<<10)
 			assert.Equal(t, client.ObjectKeyFromObject(object), client.ObjectKeyFromObject(after))
 			assert.Equal(t, object.GetResourceVersion(), after.GetResourceVersion())
@@ -251,7 +256,7 @@ func TestOfOwnersOnlyAFoundationDBBackupIsKept(t *testing.T) {
 
 func TestATombstoneIsLeftAlone(t *testing.T) {
 	gone := toolscache.DeletedFinalStateUnknown{Key: "team/nightly"}
-	after, err := trim.Object(gone)
+	after, err := trimmed(gone)
 	require.NoError(t, err)
 	assert.Equal(t, gone, after)
 }

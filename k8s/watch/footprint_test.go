@@ -1,4 +1,4 @@
-package trim_test
+package watch
 
 import (
 	"encoding/json"
@@ -37,9 +37,9 @@ func inMemory[T client.Object](t *testing.T, empty func() T, object T) int {
 	for range many {
 		read := empty()
 		require.NoError(t, json.Unmarshal(data, read))
-		trimmed, err := trim.Object(read)
+		stored, err := trimmed(read)
 		require.NoError(t, err)
-		all = append(all, trimmed)
+		all = append(all, stored)
 	}
 	held := heap() - before
 	runtime.KeepAlive(all)
