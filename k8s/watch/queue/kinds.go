@@ -7,7 +7,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/queue"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
@@ -20,8 +19,6 @@ type kind struct {
 	origin owner.Origin
 	// object is an empty one.
 	object client.Object
-	// awaits reports whether an object needs a turn, by its status.
-	awaits func(object client.Object, clusterID string) bool
 	status func(client.Object) status
 	// line lists Velero's objects.
 	line func(ctx context.Context, from client.Reader, namespace string) (line, error)
@@ -44,9 +41,6 @@ type line struct {
 var kinds = []*kind{
 	{
 		pool: contract.PoolBackups, origin: owner.Backup, object: &oadpv1alpha1.NonAdminBackup{},
-		awaits: func(object client.Object, clusterID string) bool {
-			return queue.BackupAwaits(object.(*oadpv1alpha1.NonAdminBackup), clusterID)
-		},
 		status: func(object client.Object) status {
 			of := &object.(*oadpv1alpha1.NonAdminBackup).Status
 			s := status{phase: of.Phase, info: &of.QueueInfo}
@@ -59,9 +53,6 @@ var kinds = []*kind{
 	},
 	{
 		pool: contract.PoolRestores, origin: owner.Restore, object: &oadpv1alpha1.NonAdminRestore{},
-		awaits: func(object client.Object, _ string) bool {
-			return queue.RestoreAwaits(object.(*oadpv1alpha1.NonAdminRestore))
-		},
 		status: func(object client.Object) status {
 			of := &object.(*oadpv1alpha1.NonAdminRestore).Status
 			s := status{phase: of.Phase, info: &of.QueueInfo}

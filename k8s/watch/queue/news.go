@@ -145,7 +145,7 @@ func (n *News) requestAll(ctx context.Context) {
 	var failed error
 	for _, of := range kinds {
 		failed = errors.Join(failed, caches.Each(ctx, n.Client, of.object, func(object client.Object) {
-			if of.awaits(object, n.ClusterID) {
+			if queue.Awaits(object, n.ClusterID) {
 				n.Request(ctx, of.pool, object)
 			}
 		}))

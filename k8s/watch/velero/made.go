@@ -3,15 +3,14 @@ package velero
 import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/trim"
 )
 
 var veleroBackups = caches.New(caches.Kind{
-	InOADP: true,
-	Phase:  func(object client.Object) string { return string(object.(*velerov1.Backup).Status.Phase) },
+	InOADP: true, Phase: velero.PhaseOf,
 }, func(kept, of *velerov1.Backup) {
 	kept.Spec.StorageLocation = trim.Name(of.Spec.StorageLocation)
 	kept.Status = velerov1.BackupStatus{
@@ -21,8 +20,7 @@ var veleroBackups = caches.New(caches.Kind{
 })
 
 var veleroRestores = caches.New(caches.Kind{
-	InOADP: true,
-	Phase:  func(object client.Object) string { return string(object.(*velerov1.Restore).Status.Phase) },
+	InOADP: true, Phase: velero.PhaseOf,
 }, func(kept, of *velerov1.Restore) {
 	kept.Spec.BackupName = trim.Name(of.Spec.BackupName)
 	kept.Status = velerov1.RestoreStatus{
