@@ -109,7 +109,7 @@ type Ended struct {
 func (r Recorder) Ended(object client.Object, end Ended) {
 	noun := strings.ToLower(r.Noun)
 	switch {
-	case end.Phase == "Completed":
+	case velero.Good(end.Phase):
 		r.normal(object, r.Noun+"Completed", r.Noun, "Velero completed the %s (%d warnings)", noun, end.Warnings)
 	case velero.Cancelled(end.Phase):
 		r.warning(object, r.Noun+"Cancelled", r.Noun, "the %s was cancelled in Velero: %s", noun, end.Cancelled)

@@ -3,8 +3,6 @@ package backup
 import (
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/released"
@@ -29,7 +27,7 @@ func (o *Objects) Released(clusterID string, now time.Time) (released.Entry, boo
 	}
 	if o.Backup != nil {
 		entry.Location = o.Backup.Spec.StorageLocation
-		return entry, o.Backup.Status.Phase != velerov1.BackupPhaseFailedValidation
+		return entry, !velero.Refused(o.Backup.Status.Phase)
 	}
 	if mirror := o.NAB.Status.VeleroBackup; mirror != nil && mirror.Spec != nil {
 		entry.Location = mirror.Spec.StorageLocation

@@ -3,6 +3,7 @@ package backup
 import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // ApplyMirror copies the Velero Backup and the newest DeleteBackupRequest.
@@ -15,7 +16,7 @@ func ApplyMirror(nab *oadpv1alpha1.NonAdminBackup, o *Objects, oadpNamespace str
 
 // ApplyDeleteRequest copies the newest DeleteBackupRequest, if there is one.
 func ApplyDeleteRequest(nab *oadpv1alpha1.NonAdminBackup, o *Objects) {
-	if request := o.newestRequest(); request != nil {
+	if request := velero.NewestDeleteRequest(o.DeleteRequests, o.NAB, o.BackupName); request != nil {
 		nab.Status.VeleroDeleteBackupRequest = &oadpv1alpha1.VeleroDeleteBackupRequest{
 			NACUUID:   o.BackupName,
 			Name:      request.Name,

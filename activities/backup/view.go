@@ -3,7 +3,6 @@ package backup
 import (
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -16,10 +15,6 @@ import (
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
-
-// abandonedAfter is the age at which a DeleteBackupRequest that Velero started and has not answered counts as failed: after a
-// restart Velero skips requests in progress for ever.
-const abandonedAfter = 10 * time.Minute
 
 // View reduces the objects to the facts that decide the next step. now matters only for the age of delete requests.
 func (o *Objects) View(now time.Time) contract.BackupView {
@@ -88,39 +83,16 @@ func (o *Objects) deleteRequestView(now time.Time) contract.DeleteRequestView {
 	if recorded := o.NAB.Status.VeleroDeleteBackupRequest; recorded != nil {
 		view.Attempt = velero.RequestAttempt(o.BackupName, recorded.Name)
 	}
-	newest := o.newestRequest()
+	newest := velero.NewestDeleteRequest(o.DeleteRequests, o.NAB, o.BackupName)
 	if newest == nil {
 		return view
 	}
 	if attempt := velero.RequestAttempt(o.BackupName, newest.Name); attempt >= view.Attempt {
 		view.Attempt, view.Exists = attempt, true
-		view.Failed = newest.Status.Phase == velerov1.DeleteBackupRequestPhaseProcessed ||
-			(begun(newest.Status.Phase) && now.Sub(newest.CreationTimestamp.Time) > abandonedAfter)
+		view.Failed = velero.DeletionFailed(newest, now)
 		if len(newest.Status.Errors) > 0 {
 			view.Error = shorten.Text(newest.Status.Errors[0], velero.MaxErrorBytes)
 		}
 	}
 	return view
-}
-
-// begun: Velero has seen the request. A phase that is not known here is of a newer Velero, and no answer.
-func begun(phase velerov1.DeleteBackupRequestPhase) bool {
-	return phase != "" && phase != velerov1.DeleteBackupRequestPhaseNew
-}
-
-// newestRequest is our request with the highest number, or nil. Requests that an administrator made by hand do not count: they
-// end with the Backup gone.
-func (o *Objects) newestRequest() *velerov1.DeleteBackupRequest {
-	var newest *velerov1.DeleteBackupRequest
-	for i := range o.DeleteRequests {
-		request := &o.DeleteRequests[i]
-		attempt := velero.RequestAttempt(o.BackupName, request.Name)
-		if attempt == 0 || !owner.Backup.Names(request, o.NAB.Namespace, o.NAB.Name) {
-			continue
-		}
-		if newest == nil || attempt > velero.RequestAttempt(o.BackupName, newest.Name) {
-			newest = request
-		}
-	}
-	return newest
 }

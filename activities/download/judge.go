@@ -3,9 +3,11 @@ package download
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -30,7 +32,6 @@ func missing(why string, args ...any) file { return file{missing: fmt.Sprintf(wh
 func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	target := o.NADR.Spec.Target
 	of := subjects[target.Kind]
-	find := g.backupFile
 	switch {
 	case of == "":
 		return of.refuse("spec.target.kind %q is not known", target.Kind), nil
@@ -38,13 +39,11 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 		return NotOwned(o), nil
 	case len(validation.IsDNS1123Subdomain(target.Name)) > 0: // no object has such a name
 		return of.refuse("there is no %s %q in this namespace", of, target.Name), nil
-	case of == ofRestore:
-		find = g.restoreFile
 	}
 	if refusal := refusedByVelero(o.NADR); refusal != nil {
 		return *refusal, nil
 	}
-	wanted, err := find(ctx, o.NADR.Namespace, target.Name)
+	wanted, err := g.fileOf(ctx, of, o.NADR.Namespace, target.Name)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -72,68 +71,43 @@ func (g *Gatherer) judge(ctx context.Context, o *Objects) (Verdict, error) {
 	return Verdict{Available: true, Target: available}, nil
 }
 
-func (g *Gatherer) finder() velero.Finder {
-	return velero.Finder{Reader: g.Reader, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace}
-}
-
-// backupFile finds the Velero Backup of a NonAdminBackup.
-func (g *Gatherer) backupFile(ctx context.Context, namespace, name string) (file, error) {
-	nab := &oadpv1alpha1.NonAdminBackup{}
-	exists, err := k8s.Get(ctx, g.Reader, oadpv1alpha1.KindNonAdminBackup, namespace, name, nab)
+// fileOf finds the Velero object of a tenant's object, if that has files. Those of a restore are stored with the backup's.
+func (g *Gatherer) fileOf(ctx context.Context, of subject, namespace, name string) (file, error) {
+	var object client.Object = &oadpv1alpha1.NonAdminBackup{}
+	if of == ofRestore {
+		object = &oadpv1alpha1.NonAdminRestore{}
+	}
+	exists, err := k8s.Get(ctx, g.Reader, string(of), namespace, name, object)
 	if err != nil {
 		return file{}, err
 	}
 	if !exists {
-		return missing("there is no NonAdminBackup %q in this namespace", name), nil
+		return missing("there is no %s %q in this namespace", of, name), nil
 	}
-	found, err := g.finder().Backup(ctx, nab)
+	finder := velero.Finder{Reader: g.Reader, ClusterID: g.ClusterID, OADPNamespace: g.OADPNamespace}
+	made, err := finder.Made(ctx, object)
 	if err != nil {
 		return file{}, err
 	}
-	made := found.Made
-	if made == nil {
-		return missing("NonAdminBackup %q has no Velero Backup", name), nil
-	}
-	switch phase := made.Status.Phase; {
-	case phase == velerov1.BackupPhaseFailedValidation:
-		return missing("Velero refused NonAdminBackup %q, so it has no files", name), nil
+	switch phase := velero.PhaseOf(made); {
+	case made == nil:
+		return missing("%s %q has no Velero %s", of, name, strings.TrimPrefix(string(of), "NonAdmin")), nil
+	case velero.Refused(phase):
+		return missing("Velero refused %s %q, so it has no files", of, name), nil
 	case velero.Unwritten(phase):
-		return missing("Velero has not written the files of NonAdminBackup %q yet", name), nil
+		return missing("Velero has not written the files of %s %q yet", of, name), nil
 	}
-	return file{of: made.Name, holder: made}, nil
-}
-
-// restoreFile finds the Velero Restore of a NonAdminRestore. Its files are stored with the backup's.
-func (g *Gatherer) restoreFile(ctx context.Context, namespace, name string) (file, error) {
-	nar := &oadpv1alpha1.NonAdminRestore{}
-	exists, err := k8s.Get(ctx, g.Reader, oadpv1alpha1.KindNonAdminRestore, namespace, name, nar)
-	if err != nil {
-		return file{}, err
-	}
-	if !exists {
-		return missing("there is no NonAdminRestore %q in this namespace", name), nil
-	}
-	found, err := g.finder().Restore(ctx, nar)
-	if err != nil {
-		return file{}, err
-	}
-	made := found.Made
-	if made == nil {
-		return missing("NonAdminRestore %q has no Velero Restore", name), nil
-	}
-	switch phase := made.Status.Phase; {
-	case phase == velerov1.RestorePhaseFailedValidation:
-		return missing("Velero refused NonAdminRestore %q, so it has no files", name), nil
-	case velero.Unwritten(phase):
-		return missing("Velero has not written the files of NonAdminRestore %q yet", name), nil
+	restore, is := made.(*velerov1.Restore)
+	if !is {
+		return file{of: made.GetName(), holder: made.(*velerov1.Backup)}, nil
 	}
 	source := &velerov1.Backup{}
-	exists, err = k8s.Get(ctx, g.Reader, "Velero Backup", g.OADPNamespace, made.Spec.BackupName, source)
+	exists, err = k8s.Get(ctx, g.Reader, "Velero Backup", g.OADPNamespace, restore.Spec.BackupName, source)
 	if err != nil {
 		return file{}, err
 	}
 	if of, named := owner.Backup.Named(source); !exists || !named || of.Namespace != namespace {
 		return missing("the backup that NonAdminRestore %q was made from is gone", name), nil
 	}
-	return file{of: made.Name, holder: source}, nil
+	return file{of: restore.Name, holder: source}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
@@ -17,6 +16,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -73,7 +73,7 @@ func (f *Activities) Plan(ctx context.Context, step contract.FinalizationStep) (
 		return contract.FinalizationPlan{}, nil
 	}
 	plan := contract.FinalizationPlan{
-		Due: true, VeleroFailed: subject.Restore.Status.Phase == velerov1.RestorePhasePartiallyFailed,
+		Due: true, VeleroFailed: !velero.Good(subject.Restore.Status.Phase),
 	}
 	for _, task := range Tasks() {
 		plan.Tasks = append(plan.Tasks, contract.PlannedTask{

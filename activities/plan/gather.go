@@ -255,7 +255,7 @@ func (o *Objects) undeletable() []retention.Named {
 // endOf is how a run in this phase has ended. One whose object is gone is not counted.
 func endOf(phase string) retention.State {
 	switch {
-	case phase == string(velerov1.BackupPhaseCompleted):
+	case velero.Good(phase):
 		return retention.Good
 	case velero.Finished(phase), phase == string(oadpv1alpha1.NonAdminPhaseBackingOff):
 		return retention.Failed

@@ -62,6 +62,20 @@ func (f Finder) Restore(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore) 
 	return f.restore(ctx, nar, own)
 }
 
+// Made is the Velero object that belongs to a NonAdminBackup or NonAdminRestore; nil if there is none.
+func (f Finder) Made(ctx context.Context, object client.Object) (client.Object, error) {
+	if nar, is := object.(*oadpv1alpha1.NonAdminRestore); is {
+		if found, err := f.Restore(ctx, nar); err != nil || found.Made != nil {
+			return found.Made, err
+		}
+		return nil, nil //nolint:nilnil // not existing is no error
+	}
+	if found, err := f.Backup(ctx, object.(*oadpv1alpha1.NonAdminBackup)); err != nil || found.Made != nil {
+		return found.Made, err
+	}
+	return nil, nil //nolint:nilnil // the same
+}
+
 func (f Finder) restore(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, name string) (Found[velerov1.Restore], error) {
 	made := &velerov1.Restore{}
 	exists, err := k8s.Get(ctx, f.Reader, "Velero Restore", f.OADPNamespace, name, made)

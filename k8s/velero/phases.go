@@ -79,10 +79,19 @@ func Cancelled[P ~string](phase P) bool { return phase == "Cancelled" || phase =
 // Finished reports whether Velero will not change it any more without a request.
 func Finished[P ~string](phase P) bool { return StateOf(phase) == StateFinished }
 
+// Good reports whether Velero has completed it without an error.
+func Good[P ~string](phase P) bool {
+	return velerov1.BackupPhase(phase) == velerov1.BackupPhaseCompleted
+}
+
+// Refused reports whether Velero has not begun it and never will.
+func Refused[P ~string](phase P) bool {
+	return velerov1.BackupPhase(phase) == velerov1.BackupPhaseFailedValidation
+}
+
 // Usable reports whether Velero has done what it could: a Backup can be restored, the finalization of a Restore may start.
 func Usable[P ~string](phase P) bool {
-	return velerov1.BackupPhase(phase) == velerov1.BackupPhaseCompleted ||
-		velerov1.BackupPhase(phase) == velerov1.BackupPhasePartiallyFailed
+	return Good(phase) || velerov1.BackupPhase(phase) == velerov1.BackupPhasePartiallyFailed
 }
 
 // HoldsTurn reports whether it holds a turn before Velero.
@@ -116,7 +125,7 @@ func Unwritten[P ~string](phase P) bool {
 
 // Written reports whether Velero has written its files, and may read them again. Of an unknown phase that is not known.
 func Written[P ~string](phase P) bool {
-	return !Unwritten(phase) && StateOf(phase) != StateUnknown && velerov1.BackupPhase(phase) != velerov1.BackupPhaseFailedValidation
+	return !Unwritten(phase) && StateOf(phase) != StateUnknown && !Refused(phase)
 }
 
 // Unstarted reports whether Velero has stored nothing of a Backup with this status: it waits, or it was refused.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,6 +55,37 @@ func RequestAttempt(backupName, requestName string) int {
 func Undeletable(nab *oadpv1alpha1.NonAdminBackup) bool {
 	request, made := nab.Status.VeleroDeleteBackupRequest, nab.Status.VeleroBackup
 	return request != nil && made != nil && RequestAttempt(made.Name, request.Name) > 1
+}
+
+// NewestDeleteRequest is our request with the highest number, or nil. Requests that an administrator made by hand do not count:
+// they end with the Backup gone.
+func NewestDeleteRequest(
+	requests []velerov1.DeleteBackupRequest, nab *oadpv1alpha1.NonAdminBackup, backupName string,
+) (newest *velerov1.DeleteBackupRequest) {
+	highest := 0
+	for i := range requests {
+		attempt := RequestAttempt(backupName, requests[i].Name)
+		if attempt > highest && owner.Backup.Names(&requests[i], nab.Namespace, nab.Name) {
+			newest, highest = &requests[i], attempt
+		}
+	}
+	return newest
+}
+
+// abandonedAfter is the age at which a DeleteBackupRequest that Velero started and has not answered counts as failed: after a
+// restart Velero skips requests in progress for ever.
+const abandonedAfter = 10 * time.Minute
+
+// DeletionFailed reports whether a request that still exists has failed. A phase that is not known here is of a newer Velero, and
+// no answer.
+func DeletionFailed(request *velerov1.DeleteBackupRequest, now time.Time) bool {
+	switch request.Status.Phase {
+	case velerov1.DeleteBackupRequestPhaseProcessed:
+		return true
+	case "", velerov1.DeleteBackupRequestPhaseNew:
+		return false
+	}
+	return now.Sub(request.CreationTimestamp.Time) > abandonedAfter
 }
 
 // NewDownloadRequest builds the request by which Velero signs a URL for a file of the Velero Backup or Restore that was made for

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // unmissed are kinds that a backup may leave out and hold all of a namespace: those that no tenant's backup has, cluster-scoped
@@ -76,7 +77,7 @@ func includes(spec *velerov1.BackupSpec, namespace string) bool {
 // says nothing of other namespaces, and a backup that began before the namespace was made nothing of what is in it.
 func (h *Holding) note(made *velerov1.Backup, location *velerov1.BackupStorageLocation) {
 	status := &made.Status
-	if status.Phase != velerov1.BackupPhaseCompleted || status.StartTimestamp == nil || !made.DeletionTimestamp.IsZero() {
+	if !velero.Good(status.Phase) || status.StartTimestamp == nil || !made.DeletionTimestamp.IsZero() {
 		return
 	}
 	begin := status.StartTimestamp.Time
