@@ -24,10 +24,7 @@ var versionFormat = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[A-Za-z0-9._-]{
 // Deployment returns the desired Deployment of the agents, for a cluster of this version. A *TemplateError says that the user's
 // template cannot be used.
 func Deployment(object *fdbv1alpha1.FoundationDBBackup, version string) (*appsv1.Deployment, error) {
-	if !versionFormat.MatchString(version) {
-		return nil, fmt.Errorf("%.80q is not a version of FoundationDB, such as 7.3.63", version)
-	}
-	template, err := podTemplate(object, version)
+	template, err := PodTemplate(object, version, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func keepOurs(ours, merged *corev1.PodTemplateSpec) error {
 	if err := keepContainers(merged); err != nil {
 		return err
 	}
-	for _, name := range []string{volumeConf, volumeConfigMap, volumeCredentials} {
+	for _, name := range []string{volumeConf, VolumeConfigMap, volumeCredentials} {
 		if err := keepVolume(name, ours.Spec.Volumes, merged.Spec.Volumes); err != nil {
 			return err
 		}
@@ -76,10 +76,10 @@ func keepMounts(ours, merged *corev1.Container) error {
 }
 
 func keepEnvironment(ours, merged *corev1.Container) error {
-	want, got := variable(ours.Env, envClusterFile), variable(merged.Env, envClusterFile)
+	want, got := variable(ours.Env, EnvClusterFile), variable(merged.Env, EnvClusterFile)
 	if got == nil || got.Value != want.Value || got.ValueFrom != nil {
 		return refused("must not change or remove %s in container %s: the cluster is that of spec.clusterName",
-			envClusterFile, MainContainer)
+			EnvClusterFile, MainContainer)
 	}
 	want, got = variable(ours.Env, envCredentials), variable(merged.Env, envCredentials)
 	if got == nil {

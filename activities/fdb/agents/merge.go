@@ -19,7 +19,7 @@ import (
 // maxUnknown is how many mistakes one message lists.
 const maxUnknown = 3
 
-// podTemplate is our template with the user's merged into it.
+// PodTemplate is our template with the user's merged into it.
 //
 // The user's spec.podTemplateSpec is merged into our pod template as kubectl would merge it: lists of containers, volumes and
 // environment variables by name; in all else the user's value wins. Three things are replaced as a whole: a volume or variable
@@ -33,18 +33,22 @@ const maxUnknown = 3
 // how it gets there, and the credentials. FDB_BLOB_CREDENTIALS may name further files, because agents also work for the cluster's
 // other backups. They come after ours: FoundationDB reads an account from the first file that has it, so this backup uses its own
 // accounts.
-func podTemplate(object *fdbv1alpha1.FoundationDBBackup, version string) (*corev1.PodTemplateSpec, error) {
+//
+// Other pods of the backup are made from it, too: they run with the same image, rights, secrets and node constraints. resources are
+// used for container "foundationdb" where the user sets none; nil are those of an agent.
+func PodTemplate(
+	object *fdbv1alpha1.FoundationDBBackup, version string, resources *corev1.ResourceRequirements,
+) (*corev1.PodTemplateSpec, error) {
+	if !versionFormat.MatchString(version) {
+		return nil, fmt.Errorf("%.80q is not a version of FoundationDB, such as 7.3.63", version)
+	}
 	ours, err := base(object, version)
 	if err != nil {
 		return nil, err
 	}
-	return withTheirs(object, ours, version)
-}
-
-// withTheirs merges the user's template into one of ours.
-func withTheirs(
-	object *fdbv1alpha1.FoundationDBBackup, ours *corev1.PodTemplateSpec, version string,
-) (*corev1.PodTemplateSpec, error) {
+	if resources != nil {
+		find(ours.Spec.Containers, MainContainer).Resources = *resources
+	}
 	raw := rawTemplate(object)
 	if raw == nil {
 		return ours, nil

@@ -20,9 +20,11 @@ const (
 	// InitContainer copies the cluster file.
 	InitContainer = "foundationdb-kubernetes-init"
 
+	// VolumeConfigMap has the cluster file, which InitContainer copies into ConfDir.
+	VolumeConfigMap = "config-map"
+
 	volumeLogs        = "logs"
 	volumeConf        = "dynamic-conf"
-	volumeConfigMap   = "config-map"
 	volumeCredentials = "backup-credentials"
 )
 
@@ -32,8 +34,10 @@ const (
 	// initTagSuffix: releases of the sidecar's image have a number of their own.
 	initTagSuffix = "-1"
 
+	// ConfDir is where an empty volume is mounted.
+	ConfDir = "/var/dynamic-conf"
+
 	logsDir         = "/var/log/fdb-trace-logs"
-	confDir         = "/var/dynamic-conf"
 	inputDir        = "/var/input-files"
 	outputDir       = "/var/output-files"
 	credentialsDir  = "/var/backup-credentials"
@@ -43,7 +47,9 @@ const (
 	// credentialsFile does not depend on the name of the Secret's key: FDB_BLOB_CREDENTIALS is separated by colons.
 	credentialsFile = "credentials"
 
-	envClusterFile = "FDB_CLUSTER_FILE"
+	// EnvClusterFile has the path of the cluster file.
+	EnvClusterFile = "FDB_CLUSTER_FILE"
+
 	envCredentials = "FDB_BLOB_CREDENTIALS"
 	envZone        = "FDB_ZONE_ID"
 	envMachine     = "FDB_MACHINE_ID"
@@ -84,7 +90,7 @@ func mainContainer(object *fdbv1alpha1.FoundationDBBackup, method fdb.Method, ve
 		Name: MainContainer, Image: mainImage + ":" + version,
 		Command: command, Args: args,
 		Env: []corev1.EnvVar{
-			{Name: envClusterFile, Value: confDir + "/" + clusterFile},
+			{Name: EnvClusterFile, Value: ConfDir + "/" + clusterFile},
 			{Name: envCredentials, Value: credentialsDir + "/" + credentialsFile},
 			{Name: envZone, Value: object.Name},
 			{Name: envMachine, ValueFrom: &corev1.EnvVarSource{
@@ -95,7 +101,7 @@ func mainContainer(object *fdbv1alpha1.FoundationDBBackup, method fdb.Method, ve
 		Resources: corev1.ResourceRequirements{Requests: most.DeepCopy(), Limits: most},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeLogs, MountPath: logsDir},
-			{Name: volumeConf, MountPath: confDir},
+			{Name: volumeConf, MountPath: ConfDir},
 			{Name: volumeCredentials, MountPath: credentialsDir, ReadOnly: true},
 		},
 		SecurityContext: restricted(),
@@ -107,7 +113,7 @@ func initContainer(version string) corev1.Container {
 		Name: InitContainer, Image: initImage + ":" + version + initTagSuffix,
 		Args: []string{"--copy-file", clusterFile, "--require-not-empty", clusterFile, "--init-mode"},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: volumeConfigMap, MountPath: inputDir, ReadOnly: true},
+			{Name: VolumeConfigMap, MountPath: inputDir, ReadOnly: true},
 			{Name: volumeConf, MountPath: outputDir},
 		},
 		SecurityContext: restricted(),
@@ -125,7 +131,7 @@ func volumes(object *fdbv1alpha1.FoundationDBBackup) []corev1.Volume {
 	return []corev1.Volume{
 		{Name: volumeLogs, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		{Name: volumeConf, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-		{Name: volumeConfigMap, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		{Name: VolumeConfigMap, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: gather.ClusterName(object) + configMapSuffix},
 			Items:                []corev1.KeyToPath{{Key: clusterFileKey, Path: clusterFile}},
 		}}},

@@ -41,7 +41,7 @@ type Source struct {
 // that is not possible.
 func TLSFiles(object *fdbv1alpha1.FoundationDBBackup) (TLS, error) {
 	var tls TLS
-	template, err := podTemplate(object, "0.0.0") // the image is not used here
+	template, err := PodTemplate(object, "0.0.0", nil) // the image is not used here
 	if err != nil {
 		return tls, err
 	}

@@ -77,7 +77,7 @@ func Pod(
 	if err != nil {
 		return nil, err
 	}
-	template, err := agents.PodTemplate(object, version, resources())
+	template, err := agents.PodTemplate(object, version, new(resources()))
 	if err != nil {
 		return nil, err
 	}
