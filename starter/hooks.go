@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/connect"
 )
 
 // hookCache, hookLease and hookWorkflows change nothing. In the build for the outage tests (tag outage) they let a test give
@@ -15,4 +15,4 @@ func hookCache(options cache.Options, _ string) cache.Options { return options }
 
 func hookLease(lease resourcelock.Interface) resourcelock.Interface { return lease }
 
-func hookWorkflows(workflows signal.Workflows) signal.Workflows { return workflows }
+func hookWorkflows(workflows connect.Workflows) connect.Workflows { return workflows }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"holdfast.dev/holdfast/k8s/process/failpoint"
-	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -31,11 +31,11 @@ func hookLease(lease resourcelock.Interface) resourcelock.Interface {
 }
 
 // hookWorkflows reports every signal.
-func hookWorkflows(workflows signal.Workflows) signal.Workflows { return &reporting{workflows} }
+func hookWorkflows(workflows connect.Workflows) connect.Workflows { return &reporting{workflows} }
 
-type reporting struct{ signal.Workflows }
+type reporting struct{ connect.Workflows }
 
-// SignalWithStart implements signal.Workflows.
+// SignalWithStart implements connect.Workflows.
 func (r *reporting) SignalWithStart(
 	ctx context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint,
 ) error {

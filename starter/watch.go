@@ -31,7 +31,6 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/leader"
 	"holdfast.dev/holdfast/k8s/watch/queue"
 	"holdfast.dev/holdfast/k8s/watch/schedules"
-	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/workflows/codec"
 	"holdfast.dev/holdfast/workflows/connect"
 )
@@ -185,7 +184,7 @@ func assemble(
 		ResyncInterval:   flags.resyncInterval,
 		FoundationDB:     flags.serve == serveAll,
 		TenantLabels:     flags.tenantLabels,
-		Workflows:        hookWorkflows(&signal.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID}),
+		Workflows:        hookWorkflows(&connect.Cluster{Client: temporal.Client, ClusterID: flags.ClusterID}),
 		Schedules:        &schedules.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
 		PlanSchedules:    &plan.Temporal{Client: temporal.Client},
 		Turns:            &queue.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -38,24 +39,15 @@ func (t *Temporal) List(ctx context.Context, cluster string, ref contract.Object
 }
 
 func (t *Temporal) list(ctx context.Context, query string) (map[string]Listed, error) {
-	const page = 1000
-	entries, err := t.Client.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: page, Query: query})
-	if err != nil {
-		return nil, fmt.Errorf("list the Schedules of plans: %w", err)
-	}
 	listed := map[string]Listed{}
-	for entries.HasNext() {
-		entry, err := entries.Next()
-		if err != nil {
-			return nil, fmt.Errorf("list the Schedules of plans: %w", err)
-		}
+	err := connect.EachSchedule(ctx, t.Client, query, func(entry *client.ScheduleListEntry) {
 		one := Listed{Workflow: entry.WorkflowType.Name, Paused: entry.Paused, Note: entry.Note}
 		if len(entry.NextActionTimes) > 0 {
 			one.Next = entry.NextActionTimes[0]
 		}
 		listed[entry.ID] = one
-	}
-	return listed, nil
+	})
+	return listed, err
 }
 
 // nearly is how close times may be: those of an entry may be older than what has happened since.

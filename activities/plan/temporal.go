@@ -2,17 +2,12 @@ package plan
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
-	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -32,39 +27,43 @@ type Temporal struct{ Client client.Client }
 var _ Schedules = (*Temporal)(nil)
 
 // Keep implements Schedules.
-func (t *Temporal) Keep(ctx context.Context, cluster string, ref contract.ObjectRef, wanted Wanted) (Kept, error) {
-	handle := t.Client.ScheduleClient().GetHandle(ctx, contract.WorkflowID(cluster, contract.KindPlan, ref))
-	described, err := handle.Describe(ctx)
-	var missing *serviceerror.NotFound
-	if errors.As(err, &missing) {
-		if wanted.Refused {
-			return Kept{}, nil
+func (t *Temporal) Keep(ctx context.Context, cluster string, ref contract.ObjectRef, wanted Wanted) (kept Kept, err error) {
+	schedule := temporalSchedule(cluster, ref, wanted)
+	scheduled, change := schedule.Same, schedule.Change
+	kept.Last = wanted.last()
+	schedule.Same = func(is *client.Schedule) bool {
+		kept = Kept{Last: lastInstant(is.Spec), PausedByOperator: pausedByOperator(is)}
+		want := state(wanted, kept.PausedByOperator, is.State)
+		return is.State != nil && is.State.Paused == want.Paused && is.State.Note == want.Note &&
+			(wanted.Refused || (!is.State.LimitedActions && scheduled(is)))
+	}
+	schedule.Change = func(is *client.Schedule) {
+		kept.PausedByOperator = pausedByOperator(is)
+		if !wanted.Refused {
+			change(is)
+			kept.Last = wanted.last()
 		}
-		return Kept{Last: wanted.last()}, t.create(ctx, cluster, ref, wanted)
+		is.State = state(wanted, kept.PausedByOperator, is.State)
 	}
-	if err != nil {
-		return Kept{}, fmt.Errorf("describe Schedule %s: %w", handle.GetID(), err)
+	err = schedule.Ensure(ctx, t.Client)
+	return kept, err
+}
+
+// temporalSchedule is the Schedule of a plan as it is to be.
+func temporalSchedule(cluster string, ref contract.ObjectRef, wanted Wanted) connect.Schedule {
+	in := contract.PlanStartInput{Cluster: cluster, Ref: ref}
+	spec := client.ScheduleSpec{}
+	for _, at := range slices.Concat(wanted.Past, wanted.Next) {
+		in.Instants = append(in.Instants, at.Unix())
+		spec.Calendars = append(spec.Calendars, calendar(at.UTC()))
 	}
-	kept := Kept{Last: lastInstant(described.Schedule.Spec), PausedByOperator: pausedByOperator(&described.Schedule)}
-	if asWanted(&described.Schedule, cluster, wanted) {
-		return kept, nil
-	}
-	err = handle.Update(ctx, client.ScheduleUpdateOptions{
-		DoUpdate: func(input client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
-			schedule := input.Description.Schedule
-			kept.PausedByOperator = pausedByOperator(&schedule)
-			if !wanted.Refused {
-				schedule.Spec, schedule.Action, schedule.Policy = spec(wanted), action(cluster, ref, wanted), policies()
-				kept.Last = wanted.last()
-			}
-			schedule.State = state(wanted, kept.PausedByOperator, schedule.State)
-			return &client.ScheduleUpdate{Schedule: &schedule}, nil
-		},
-	})
-	if err != nil {
-		return Kept{}, fmt.Errorf("update Schedule %s: %w", handle.GetID(), err)
-	}
-	return kept, nil
+	schedule := connect.Starting(connect.PlanStart(in), contract.WorkflowID(cluster, contract.KindPlan, ref), spec, catchUp,
+		func(is *client.ScheduleSpec) bool { return timely(is, wanted) })
+	first := state(wanted, false, nil)
+	schedule.Absent, schedule.Paused, schedule.Note = wanted.Refused, first.Paused, first.Note
+	schedule.Memo = map[string]any{"plan": ref.String()}
+	schedule.TypedSearchAttributes = contract.KindPlan.Attributes(cluster, ref)
+	return schedule
 }
 
 // lastInstant is the last of the times that a Schedule was given.
@@ -80,34 +79,14 @@ func lastInstant(spec *client.ScheduleSpec) time.Time {
 	return time.Unix(last, 0)
 }
 
-func (t *Temporal) create(ctx context.Context, cluster string, ref contract.ObjectRef, wanted Wanted) error {
-	id := contract.WorkflowID(cluster, contract.KindPlan, ref)
-	first := state(wanted, false, nil)
-	_, err := t.Client.ScheduleClient().Create(ctx, client.ScheduleOptions{
-		ID: id, Spec: *spec(wanted), Action: action(cluster, ref, wanted), Overlap: policies().Overlap, CatchupWindow: catchUp,
-		Paused: first.Paused, Note: first.Note,
-		Memo:                  map[string]any{"plan": ref.String()},
-		TypedSearchAttributes: contract.KindPlan.Attributes(cluster, ref),
-	})
-	if err != nil && !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
-		return fmt.Errorf("create Schedule %s: %w", id, err)
-	}
-	return nil
-}
-
 // Drop implements Schedules.
 func (t *Temporal) Drop(ctx context.Context, cluster string, ref contract.ObjectRef) error {
-	handle := t.Client.ScheduleClient().GetHandle(ctx, contract.WorkflowID(cluster, contract.KindPlan, ref))
-	var missing *serviceerror.NotFound
-	if err := handle.Delete(ctx); err != nil && !errors.As(err, &missing) {
-		return fmt.Errorf("delete Schedule %s: %w", handle.GetID(), err)
-	}
-	return nil
+	return connect.DeleteSchedule(ctx, t.Client, contract.WorkflowID(cluster, contract.KindPlan, ref))
 }
 
 // Signal implements Schedules.
 func (t *Temporal) Signal(ctx context.Context, in contract.PlanSignal) error {
-	return activities.SignalObject(ctx, t.Client, contract.KindPlan, in.Cluster, in.Ref, contract.SignalChanged,
+	return connect.ForObject(contract.KindPlan, in.Cluster, in.Ref).SignalWithStart(ctx, t.Client, contract.SignalChanged,
 		contract.PlanChanged{Changed: contract.Changed{Reason: "the Schedule has started a run"}, RunNow: in.ByHand})
 }
 
@@ -129,26 +108,9 @@ func state(wanted Wanted, operator bool, before *client.ScheduleState) *client.S
 	return &client.ScheduleState{Note: noteActive}
 }
 
-// asWanted compares what may have been changed by hand, by the tenant or by another release.
-func asWanted(schedule *client.Schedule, cluster string, wanted Wanted) bool {
-	want := state(wanted, pausedByOperator(schedule), schedule.State)
-	if schedule.State == nil || schedule.State.Paused != want.Paused || schedule.State.Note != want.Note {
-		return false
-	}
-	if wanted.Refused {
-		return true
-	}
-	started, ok := schedule.Action.(*client.ScheduleWorkflowAction)
-	kind := contract.KindPlanStart
-	state := schedule.State
-	return ok && started.Workflow == kind.Workflow && started.TaskQueue == kind.TaskQueue(cluster) && !state.LimitedActions &&
-		schedule.Policy != nil && schedule.Policy.Overlap == policies().Overlap && schedule.Policy.CatchupWindow == catchUp &&
-		timely(schedule.Spec, wanted)
-}
-
 // timely: the Schedule's times to come are the plan's, and enough are left.
 func timely(spec *client.ScheduleSpec, wanted Wanted) bool {
-	if spec == nil || len(spec.Intervals) > 0 || len(spec.CronExpressions) > 0 || len(spec.Skip) > 0 || spec.Jitter != 0 ||
+	if len(spec.Intervals) > 0 || len(spec.CronExpressions) > 0 || len(spec.Skip) > 0 || spec.Jitter != 0 ||
 		!spec.StartAt.IsZero() || !spec.EndAt.IsZero() {
 		return false
 	}
@@ -174,14 +136,6 @@ func timely(spec *client.ScheduleSpec, wanted Wanted) bool {
 	return true
 }
 
-func spec(wanted Wanted) *client.ScheduleSpec {
-	spec := &client.ScheduleSpec{}
-	for _, at := range slices.Concat(wanted.Past, wanted.Next) {
-		spec.Calendars = append(spec.Calendars, calendar(at.UTC()))
-	}
-	return spec
-}
-
 func calendar(at time.Time) client.ScheduleCalendarSpec {
 	one := func(value int) []client.ScheduleRange { return []client.ScheduleRange{{Start: value}} }
 	return client.ScheduleCalendarSpec{
@@ -200,22 +154,4 @@ func instant(of client.ScheduleCalendarSpec) (unix int64, single bool) {
 		values[i] = ranges[0].Start
 	}
 	return time.Date(values[0], time.Month(values[1]), values[2], values[3], values[4], values[5], 0, time.UTC).Unix(), true
-}
-
-func policies() *client.SchedulePolicies {
-	return &client.SchedulePolicies{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: catchUp}
-}
-
-func action(cluster string, ref contract.ObjectRef, wanted Wanted) *client.ScheduleWorkflowAction {
-	kind := contract.KindPlanStart
-	in := contract.PlanStartInput{Cluster: cluster, Ref: ref}
-	for _, at := range slices.Concat(wanted.Past, wanted.Next) {
-		in.Instants = append(in.Instants, at.Unix())
-	}
-	return &client.ScheduleWorkflowAction{
-		ID: contract.WorkflowID(cluster, kind, ref), Workflow: kind.Workflow, Args: []any{in},
-		TaskQueue: kind.TaskQueue(cluster), WorkflowTaskTimeout: contract.WorkflowTaskTimeout,
-		TypedSearchAttributes: kind.Attributes(cluster, ref), StaticSummary: kind.SummaryOf(ref.String()),
-		Priority: ref.Fairness(),
-	}
 }

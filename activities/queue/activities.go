@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"go.temporal.io/api/serviceerror"
@@ -15,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -59,10 +59,11 @@ func (a *Activities) Give(ctx context.Context, in contract.TurnsGiven) (contract
 	all.SetLimit(givenAtATime)
 	for _, given := range in.Turns {
 		all.Go(func() error {
-			err := activities.SignalObject(ctx, a.Temporal, given.Pool.Kind(), in.Cluster, given.ObjectRef, contract.SignalChanged,
-				contract.VeleroChanged{
-					Changed: contract.Changed{Reason: "turn"}, Turn: contract.Turn{Number: given.Turn, Given: in.Given},
-				})
+			changed := contract.VeleroChanged{
+				Changed: contract.Changed{Reason: "turn"}, Turn: contract.Turn{Number: given.Turn, Given: in.Given},
+			}
+			err := connect.ForObject(given.Pool.Kind(), in.Cluster, given.ObjectRef).
+				SignalWithStart(ctx, a.Temporal, contract.SignalChanged, changed)
 			var invalid *serviceerror.InvalidArgument
 			if errors.As(err, &invalid) {
 				mutex.Lock()
@@ -86,10 +87,5 @@ func (a *Activities) Return(ctx context.Context, back contract.TurnReturn) error
 	if used, err := a.leftBehind(ctx, back); err != nil || used {
 		return err
 	}
-	err := a.Temporal.SignalWorkflow(ctx, contract.VeleroQueueID(back.Cluster), "", contract.SignalTurnReturned, back)
-	var missing *serviceerror.NotFound
-	if err != nil && !errors.As(err, &missing) {
-		return fmt.Errorf("return the turn of %s: %w", back.ObjectRef, err)
-	}
-	return nil
+	return connect.VeleroQueue(back.Cluster).SignalRunning(ctx, a.Temporal, contract.SignalTurnReturned, back)
 }

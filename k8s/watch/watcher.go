@@ -23,9 +23,9 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/leader"
 	"holdfast.dev/holdfast/k8s/watch/queue"
 	"holdfast.dev/holdfast/k8s/watch/schedules"
-	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/k8s/watch/velero"
 	"holdfast.dev/holdfast/k8s/watch/watched"
+	"holdfast.dev/holdfast/workflows/connect"
 )
 
 // censusTimeout: a filled cache answers at once.
@@ -43,7 +43,7 @@ type Options struct {
 	FoundationDB bool
 	// TenantLabels: the metrics have the names of tenants' objects.
 	TenantLabels bool
-	Workflows    signal.Workflows
+	Workflows    connect.Workflows
 	Schedules    schedules.Schedules
 	// PlanSchedules lists the Schedules of plans.
 	PlanSchedules schedules.PlanSchedules

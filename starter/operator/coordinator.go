@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	temporalsdk "go.temporal.io/sdk/temporal"
@@ -73,19 +72,13 @@ type Coordinator struct {
 func (c Coordinator) Read(ctx context.Context, temporal client.Client, state any) (runs bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DescribeTimeout)
 	defer cancel()
-	answer, err := temporal.QueryWorkflowWithOptions(ctx, &client.QueryWorkflowWithOptionsRequest{
-		WorkflowID: c.ID, QueryType: contract.QueryState, QueryRejectCondition: enumspb.QUERY_REJECT_CONDITION_NOT_OPEN,
-	})
-	var absent *serviceerror.NotFound
+	err = connect.QueryRunning(ctx, temporal, c.ID, contract.QueryState, state)
 	switch {
-	case errors.As(err, &absent), err == nil && answer.QueryRejected != nil:
+	case errors.Is(err, connect.ErrNotRunning):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("query the queue of Kubernetes cluster %s (check that Temporal and a holdfast-worker with that "+
 			"--cluster-id run): %w", c.Cluster, err)
-	}
-	if err := answer.QueryResult.Get(state); err != nil {
-		return false, fmt.Errorf("read the queue of Kubernetes cluster %s: %w", c.Cluster, err)
 	}
 	return true, nil
 }
@@ -114,14 +107,13 @@ func (c Coordinator) Update(ctx context.Context, temporal client.Client, name st
 // explain explains an error of an Update to people.
 func (c Coordinator) explain(err error) error {
 	var (
-		absent  *serviceerror.NotFound
 		refused *temporalsdk.ApplicationError
 		late    *client.WorkflowUpdateServiceTimeoutOrCanceledError
 	)
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &absent):
+	case connect.NotFound(err):
 		return errors.New(c.Absent)
 	case errors.As(err, &refused) && refused.Type() == c.Refusal:
 		return errors.New(refused.Message())

@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -40,7 +40,7 @@ func workflowID(nab *oadpv1alpha1.NonAdminBackup) string {
 // looksAgain has Holdfast look at a settled object once more, as for an event, and returns when it has.
 func looksAgain(t *testing.T, nab *oadpv1alpha1.NonAdminBackup) {
 	t.Helper()
-	asEvents := &signal.Temporal{Client: temporal, ClusterID: stack.ClusterID()}
+	asEvents := &connect.Cluster{Client: temporal, ClusterID: stack.ClusterID()}
 	ref := contract.ObjectRef{Namespace: nab.Namespace, Name: nab.Name, UID: string(nab.UID)}
 	require.NoError(t, asEvents.SignalWithStart(t.Context(), contract.KindBackup, ref, contract.Changed{Reason: "fence"}))
 	awaitCompleted(t, workflowID(nab))

@@ -16,10 +16,10 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -66,13 +66,13 @@ func (r *turnsRig) start(cluster, namespace string, number int, keyed bool) {
 	r.t.Helper()
 	for i := range number {
 		ref := contract.ObjectRef{Namespace: namespace, Name: fmt.Sprintf("object-%d", i), UID: "u"}
-		options := activities.StartOptions(contract.KindRestore, cluster, ref)
+		restore := connect.ForObject(contract.KindRestore, cluster, ref)
+		options := restore.Options
 		options.TypedSearchAttributes = temporal.SearchAttributes{} // nobody has registered them here
 		if !keyed {
 			options.Priority = temporal.Priority{}
 		}
-		_, err := r.client.ExecuteWorkflow(r.t.Context(), options, contract.KindRestore.Workflow,
-			contract.ObjectInput{Cluster: cluster, Ref: ref})
+		_, err := r.client.ExecuteWorkflow(r.t.Context(), options, restore.Kind.Workflow, restore.Input)
 		require.NoError(r.t, err)
 	}
 }

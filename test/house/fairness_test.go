@@ -6,50 +6,55 @@ import (
 	"go/token"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// keyless are the files that start workflows without a fairness key, and why.
-var keyless = map[string]string{
-	"activities/fdb/coordination/activities.go": "coordinators serve all namespaces",
-	"activities/fdb/expiry/queue.go":            "the queue serves all namespaces",
-	"k8s/watch/queue/temporal.go":               "the queue before Velero serves all namespaces",
-	"k8s/watch/schedules/temporal.go":           "what is done for the whole cluster once in a while",
-}
+// connecting is the only folder whose code starts, signals or updates workflows, or keeps Schedules, by a client.
+const connecting = "workflows/connect"
 
-// Code that starts a workflow gives it a fairness key, the tenant's namespace. A child inherits that of its parent.
-func TestWorkflowsAreStartedWithAFairnessKey(t *testing.T) {
-	starting := []string{"StartWorkflowOptions", "ScheduleWorkflowAction"}
-	without := map[string]bool{}
-	found := 0
+var (
+	// starting are the options of what starts a workflow.
+	starting = []string{"StartWorkflowOptions", "ScheduleWorkflowAction"}
+	// calls are the methods of a client.
+	calls = []string{"SignalWithStartWorkflow", "SignalWorkflow", "UpdateWithStartWorkflow", "ExecuteWorkflow", "ScheduleClient"}
+)
+
+// Code that starts a workflow gives it a fairness key, the tenant's namespace; it is empty for those that serve all namespaces. A
+// child inherits that of its parent.
+func TestWorkflowsAreStartedInOnePlaceWithAFairnessKey(t *testing.T) {
+	found := map[string]int{}
 	for folder, files := range packages(t) {
+		if strings.Contains(folder+"/", "test/") {
+			continue // an environment of tests has methods of these names
+		}
 		for _, file := range files {
 			name := filepath.Join(folder, file)
 			parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, name), nil, 0)
 			require.NoError(t, err)
 			ast.Inspect(parsed, func(node ast.Node) bool {
-				literal, is := node.(*ast.CompositeLit)
-				if !is {
-					return true
+				if literal, is := node.(*ast.CompositeLit); is {
+					if kind, is := literal.Type.(*ast.SelectorExpr); is && slices.Contains(starting, kind.Sel.Name) {
+						found[kind.Sel.Name]++
+						assert.True(t, hasField(literal, "Priority"), "%s starts a workflow without a Priority, see contract.ObjectRef.Fairness", name)
+						assert.Equal(t, connecting, folder, "%s starts a workflow: %s does", name, connecting)
+					}
 				}
-				if kind, is := literal.Type.(*ast.SelectorExpr); !is || !slices.Contains(starting, kind.Sel.Name) {
-					return true
-				}
-				found++
-				if !hasField(literal, "Priority") {
-					without[name] = true
-					assert.NotEmpty(t, keyless[name], "%s starts a workflow without a Priority, see contract.ObjectRef.Fairness", name)
+				if call, is := node.(*ast.CallExpr); is {
+					if method, is := call.Fun.(*ast.SelectorExpr); is && slices.Contains(calls, method.Sel.Name) {
+						found[method.Sel.Name]++
+						assert.Equal(t, connecting, folder, "%s calls %s: %s does", name, method.Sel.Name, connecting)
+					}
 				}
 				return true
 			})
 		}
 	}
-	assert.GreaterOrEqual(t, found, len(keyless)+2)
-	for name := range keyless {
-		assert.True(t, without[name], "%s starts none without a key", name)
+	for _, name := range slices.Concat(starting, calls) {
+		assert.Positive(t, found[name], name)
 	}
 }
 

@@ -3,11 +3,8 @@ package coordination
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -16,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -49,80 +47,47 @@ func (c *Activities) RegisterShared(registry worker.ActivityRegistry) {
 
 // RequestCommand sends the request to the owner of a FoundationDB cluster, which it starts if it does not run, and waits for the
 // answer.
-func (c *Activities) RequestCommand(ctx context.Context, in contract.FDBCommandRequest) (contract.FDBCommandAnswer, error) {
-	return consult[contract.FDBCommandAnswer](ctx, c.Temporal, request{
-		id: contract.FDBClusterID(in.Cluster), kind: contract.KindFDBCluster,
-		input: contract.FDBClusterInput{Cluster: in.Cluster}, name: in.Cluster, update: contract.UpdateFDBCluster, content: in,
-	})
+func (c *Activities) RequestCommand(
+	ctx context.Context, in contract.FDBCommandRequest,
+) (answer contract.FDBCommandAnswer, err error) {
+	err = c.consult(ctx, connect.FDBCluster(in.Cluster), contract.UpdateFDBCluster, in, &answer)
+	return answer, err
 }
 
-// request is an Update of a workflow on contract.SharedTaskQueue, which is started if it does not run.
-type request struct {
-	id    string
-	kind  contract.Kind
-	input any
-	// name is shown in lists of workflows.
-	name    string
-	update  string
-	content any
+// RequestContainer sends the request to the guard of a container, which it starts if it does not run, and waits for the answer.
+func (c *Activities) RequestContainer(
+	ctx context.Context, in contract.FDBContainerRequest,
+) (answer contract.FDBContainerAnswer, err error) {
+	err = c.consult(ctx, connect.FDBContainer(in.Container), contract.UpdateFDBContainer, in, &answer)
+	return answer, err
 }
 
-// title names the workflow in an error message.
-func (c request) title() string {
-	summary := c.kind.SummaryOf(c.name)
-	return strings.ToLower(summary[:1]) + summary[1:]
-}
-
-// consult waits for the answer, also when the workflow ends or continues as new meanwhile. A repeated attempt waits for the
-// answer to the same request.
-func consult[Answer any](ctx context.Context, temporalClient client.Client, about request) (Answer, error) {
+// consult waits for the answer to an Update, also when the workflow ends or continues as new meanwhile. A repeated attempt waits
+// for the answer to the same request.
+func (c *Activities) consult(ctx context.Context, about connect.Workflow, update string, in, answer any) error {
 	stop := activities.Beating(ctx)
 	defer stop()
+	info := activity.GetInfo(ctx)
+	id := info.WorkflowExecution.RunID + "/" + info.ActivityID // the workflow's ID would make it too long
 	for {
-		answer, err := consultOnce[Answer](ctx, temporalClient, about)
+		err := about.UpdateWithStart(ctx, c.Temporal, id, update, in, answer)
 		var application *temporal.ApplicationError
 		switch {
 		case err == nil:
-			return answer, nil
+			return nil
 		case ctx.Err() != nil:
-			return answer, ctx.Err()
+			return ctx.Err()
 		case errors.As(err, &application) && application.Type() != updateOutlived:
-			return answer, application
+			return application
 		case !unanswered(err):
-			return answer, fmt.Errorf("request to the %s: %w", about.title(), err)
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return answer, ctx.Err()
+			return ctx.Err()
 		case <-time.After(retryInterval):
 		}
 	}
-}
-
-func consultOnce[Answer any](ctx context.Context, temporalClient client.Client, about request) (Answer, error) {
-	var answer Answer
-	info := activity.GetInfo(ctx)
-	start := temporalClient.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-		ID:                       about.id,
-		TaskQueue:                contract.SharedTaskQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		WorkflowTaskTimeout:      contract.WorkflowTaskTimeout,
-		TypedSearchAttributes:    about.kind.Attributes("", contract.ObjectRef{Name: about.name}),
-		StaticSummary:            about.kind.SummaryOf(about.name),
-	}, about.kind.Workflow, about.input)
-	update, err := temporalClient.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-		StartWorkflowOperation: start,
-		UpdateOptions: client.UpdateWorkflowOptions{
-			UpdateID:     info.WorkflowExecution.RunID + "/" + info.ActivityID, // the workflow's ID would make it too long
-			UpdateName:   about.update,
-			Args:         []any{about.content},
-			WaitForStage: client.WorkflowUpdateStageCompleted,
-		},
-	})
-	if err != nil {
-		return answer, err
-	}
-	return answer, update.Get(ctx, &answer)
 }
 
 // unanswered reports whether the workflow did not answer: it was ending, it has too many requests, or it has not answered yet.
@@ -149,17 +114,7 @@ func unanswered(err error) bool {
 
 // SignalThrottle signals the request to the throttle, which it starts if it does not run.
 func (c *Activities) SignalThrottle(ctx context.Context, request contract.FDBSlotRequest) error {
-	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBThrottleID(request.Cluster), contract.SignalSlot, request,
-		client.StartWorkflowOptions{
-			TaskQueue:             contract.FDBWorkflowTaskQueue(request.Cluster),
-			WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
-			TypedSearchAttributes: contract.KindFDBThrottle.Attributes(request.Cluster, contract.ObjectRef{}),
-			StaticSummary:         contract.KindFDBThrottle.SummaryOf(request.Cluster),
-		}, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{Cluster: request.Cluster})
-	if err != nil {
-		return fmt.Errorf("signal the throttle of first snapshots: %w", err)
-	}
-	return nil
+	return connect.FDBThrottle(request.Cluster).SignalWithStart(ctx, c.Temporal, contract.SignalSlot, request)
 }
 
 // describedAtATime is how many workflows are asked about at a time: a queue may have a thousand, and an attempt 20 seconds.
@@ -171,8 +126,9 @@ func (c *Activities) Describe(ctx context.Context, holders contract.Workflows) (
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(describedAtATime)
 	for i, id := range holders.WorkflowIDs {
-		all.Go(func() (err error) {
-			ended[i], err = c.ended(ctx, id)
+		all.Go(func() error {
+			run, err := connect.Describe(ctx, c.Temporal, id)
+			ended[i] = run == nil || connect.Ended(run)
 			return err
 		})
 	}
@@ -186,28 +142,4 @@ func (c *Activities) Describe(ctx context.Context, holders contract.Workflows) (
 		}
 	}
 	return closed, nil
-}
-
-// ended reports whether a workflow does not run.
-func (c *Activities) ended(ctx context.Context, id string) (bool, error) {
-	described, err := c.Temporal.DescribeWorkflowExecution(ctx, id, "")
-	var missing *serviceerror.NotFound
-	if errors.As(err, &missing) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("describe workflow %s: %w", id, err)
-	}
-	return Ended(described.GetWorkflowExecutionInfo().GetStatus()), nil
-}
-
-// Ended reports whether a workflow of that status has ended. One that has continued as new runs.
-func Ended(status enumspb.WorkflowExecutionStatus) bool {
-	switch status {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,
-		enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
-		enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return true
-	}
-	return false
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -14,8 +13,8 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/fdb/coordination"
 	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -38,21 +37,7 @@ func (c *Coordination) Register(registry worker.ActivityRegistry) {
 
 // SignalQueue signals the request to the queue, which it starts if it does not run.
 func (c *Coordination) SignalQueue(ctx context.Context, request contract.FDBQueueRequest) error {
-	return c.signalQueue(ctx, request.Cluster, contract.SignalExpiryEntry, request)
-}
-
-func (c *Coordination) signalQueue(ctx context.Context, cluster, signal string, payload any) error {
-	_, err := c.Temporal.SignalWithStartWorkflow(ctx, contract.FDBExpiryQueueID(cluster), signal, payload,
-		client.StartWorkflowOptions{
-			TaskQueue:             contract.FDBWorkflowTaskQueue(cluster),
-			WorkflowTaskTimeout:   contract.WorkflowTaskTimeout,
-			TypedSearchAttributes: contract.KindFDBExpiryQueue.Attributes(cluster, contract.ObjectRef{}),
-			StaticSummary:         contract.KindFDBExpiryQueue.SummaryOf(cluster),
-		}, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{Cluster: cluster})
-	if err != nil {
-		return fmt.Errorf("signal the queue of expirations: %w", err)
-	}
-	return nil
+	return connect.FDBExpiryQueue(request.Cluster).SignalWithStart(ctx, c.Temporal, contract.SignalExpiryEntry, request)
 }
 
 // StartTurn starts the workflow of a turn. It leaves one alone that runs already: there are never two for one backup. It does not
@@ -68,37 +53,24 @@ func (c *Coordination) StartTurn(ctx context.Context, in contract.FDBExpiryInput
 }
 
 func (c *Coordination) startTurn(ctx context.Context, in contract.FDBExpiryInput) error {
-	options := activities.StartOptions(contract.KindFDBExpiry, in.Cluster, in.Ref)
-	done, err := c.turnStarted(ctx, options.ID, in)
+	turn := connect.FDBTurn(in)
+	done, err := c.turnStarted(ctx, turn.Options.ID, in)
 	if done || err != nil {
 		return err
 	}
-	options.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL
-	options.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-	options.StaticSummary = contract.KindFDBExpiry.SummaryOf(fmt.Sprintf("%s: %s", in.Ref, in.Job))
-	_, err = c.Temporal.ExecuteWorkflow(ctx, options, contract.KindFDBExpiry.Workflow, in)
-	var runs *serviceerror.WorkflowExecutionAlreadyStarted
-	if err != nil && !errors.As(err, &runs) {
-		return fmt.Errorf("start the turn of %s: %w", in.Ref, err)
-	}
-	return nil
+	return turn.Ensure(ctx, c.Temporal)
 }
 
 // turnStarted reports whether the turn runs, or ran when this activity was scheduled. If an earlier turn of the same backup has
 // reported its end and is about to close, it returns an error: the activity is retried, but not for long. If that turn does not
 // close, the queue finds out and starts this one later.
 func (c *Coordination) turnStarted(ctx context.Context, id string, in contract.FDBExpiryInput) (bool, error) {
-	described, err := c.Temporal.DescribeWorkflowExecution(ctx, id, "")
-	var missing *serviceerror.NotFound
-	switch {
-	case errors.As(err, &missing):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("describe workflow %s: %w", id, err)
+	run, err := connect.Describe(ctx, c.Temporal, id)
+	if run == nil || err != nil {
+		return false, err
 	}
-	run, info := described.GetWorkflowExecutionInfo(), activity.GetInfo(ctx)
-	earlier := run.GetStartTime().AsTime().Unix() < in.Turn
-	if coordination.Ended(run.GetStatus()) {
+	info, earlier := activity.GetInfo(ctx), run.GetStartTime().AsTime().Unix() < in.Turn
+	if connect.Ended(run) {
 		return !earlier && !run.GetCloseTime().AsTime().Before(info.ScheduledTime), nil
 	}
 	if earlier && info.Attempt <= turnClosingAttempts {
@@ -111,14 +83,15 @@ func (c *Coordination) turnStarted(ctx context.Context, id string, in contract.F
 // may forget the turn.
 func (c *Coordination) ReportTurn(ctx context.Context, reports contract.FDBTurnReports) error {
 	if reports.Result != nil {
-		err := activities.SignalObject(ctx, c.Temporal, contract.KindFDBBackup, reports.Cluster, reports.Ref,
-			contract.SignalExpiryResult, *reports.Result)
+		err := connect.ForObject(contract.KindFDBBackup, reports.Cluster, reports.Ref).
+			SignalWithStart(ctx, c.Temporal, contract.SignalExpiryResult, *reports.Result)
 		if err != nil {
-			return fmt.Errorf("report how a turn ended: %w", err)
+			return err
 		}
 	}
 	if reports.Report != nil {
-		if err := c.signalQueue(ctx, reports.Cluster, contract.SignalExpiryTurn, *reports.Report); err != nil {
+		err := connect.FDBExpiryQueue(reports.Cluster).SignalWithStart(ctx, c.Temporal, contract.SignalExpiryTurn, *reports.Report)
+		if err != nil {
 			return err
 		}
 	}

@@ -95,10 +95,9 @@ func TestATurnIsStartedOnce(t *testing.T) {
 		want string
 	}{
 		"it does not run":     {},
-		"it runs already":     {err: serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "")},
-		"Temporal is away":    {err: serviceerror.NewUnavailable("away"), want: "start the turn of shop/ledger: away"},
-		"Temporal rejects it": {err: serviceerror.NewInvalidArgument("too long"), want: "start the turn of shop/ledger: too long"},
-		"it may not be done":  {err: serviceerror.NewPermissionDenied("no", ""), want: "start the turn of shop/ledger: no"},
+		"Temporal is away":    {err: serviceerror.NewUnavailable("away"), want: "start workflow " + ledgerTurn + ": away"},
+		"Temporal rejects it": {err: serviceerror.NewInvalidArgument("too long"), want: "start workflow " + ledgerTurn + ": too long"},
+		"it may not be done":  {err: serviceerror.NewPermissionDenied("no", ""), want: "start workflow " + ledgerTurn + ": no"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -116,8 +115,8 @@ func TestATurnIsStartedOnce(t *testing.T) {
 			options := s.starts[0]
 			assert.Equal(t, ledgerTurn, options.ID)
 			assert.Equal(t, "holdfast-fdb-west.workflows", options.TaskQueue)
-			assert.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL, options.WorkflowIDConflictPolicy)
-			assert.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, options.WorkflowIDReusePolicy)
+			assert.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, options.WorkflowIDConflictPolicy, "it may run already")
+			assert.Zero(t, options.WorkflowIDReusePolicy, "earlier turns do not matter")
 			assert.Equal(t, "5s", options.WorkflowTaskTimeout.String(), "what the kill of a worker costs")
 			assert.Equal(t, "Turn of FoundationDB backup shop/ledger: expire", options.StaticSummary)
 			assert.Equal(t, contract.KindFDBBackup.Attributes("west", ledgerRef), options.TypedSearchAttributes)
@@ -166,10 +165,10 @@ func TestAReportThatFailsIsAnError(t *testing.T) {
 		Cluster: "west", Ref: ledgerRef, Report: &contract.FDBTurnReport{Ref: ledgerRef}, Result: &contract.FDBExpiryResult{},
 	}
 	s := &turnStarter{failing: contract.SignalExpiryResult}
-	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, reports), "report how a turn ended: signal workflow of FoundationDBBackup shop/ledger: away")
+	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, reports), "signal workflow west/fdbb/shop/ledger/u-1: away")
 	assert.Empty(t, s.signals, "the queue is signalled after the backup")
 	s = &turnStarter{failing: contract.SignalExpiryTurn}
-	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, reports), "signal the queue of expirations: away")
+	require.ErrorContains(t, s.run(contract.ReportFDBTurn.Name, reports), "signal workflow west/fdb-expiry-queue: away")
 }
 
 // Turn 1000 is to be started now.

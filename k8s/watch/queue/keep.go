@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"holdfast.dev/holdfast/workflows/connect"
 )
 
 // keepInterval is how often the queue is asked whether it runs.
@@ -15,7 +17,7 @@ func (n *News) keep(ctx context.Context) {
 		if !n.anyLimit() {
 			continue
 		}
-		if _, err := n.Turns.Order(ctx); errors.Is(err, ErrNotRunning) {
+		if _, err := n.Turns.Order(ctx); errors.Is(err, connect.ErrNotRunning) {
 			n.mutex.Lock()
 			n.policy = true
 			n.mutex.Unlock()

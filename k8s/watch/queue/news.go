@@ -37,12 +37,9 @@ var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 type Turns interface {
 	// Signal signals news. start: the workflow is started if it does not run.
 	Signal(ctx context.Context, news contract.TurnNews, start bool) error
-	// Order returns who waits, in the order of the turns, or ErrNotRunning.
+	// Order returns who waits, in the order of the turns, or connect.ErrNotRunning: then nobody gives turns.
 	Order(ctx context.Context) (contract.TurnOrder, error)
 }
-
-// ErrNotRunning says that the workflow does not run, so that nobody gives turns.
-var ErrNotRunning = errors.New("the queue before Velero does not run")
 
 // News sends the queue before Velero what happens to objects that need turns, many in one signal. Only the leading watcher sends
 // anything. Of what a lost leader has not sent, the next one finds the requests in its cache, and the queue the ends in the

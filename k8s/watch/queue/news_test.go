@@ -21,6 +21,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -77,7 +78,7 @@ func inLine(name string) *oadpv1alpha1.NonAdminBackup {
 
 // A queue that somebody has terminated while objects wait is started again: nothing may end meanwhile that would be news.
 func TestAQueueThatDoesNotRunIsStarted(t *testing.T) {
-	turns := &watchtest.Turns{Failure: ErrNotRunning}
+	turns := &watchtest.Turns{Failure: connect.ErrNotRunning}
 	sent := lead(t, turns, nil, func(*News) { time.Sleep(keepInterval) })
 	if assert.Len(t, sent, 2, "the leader's first news, and these") {
 		assert.Equal(t, contract.TurnNews{Policy: "7"}, sent[1])
@@ -209,7 +210,7 @@ func TestAnEndWaitsForOthers(t *testing.T) {
 }
 
 func TestWithoutALimitNothingIsSentButThePolicy(t *testing.T) {
-	turns := &watchtest.Turns{Failure: ErrNotRunning}
+	turns := &watchtest.Turns{Failure: connect.ErrNotRunning}
 	sent := lead(t, turns, nil, func(news *News) {
 		news.PolicyWritten(policy.Queue{}, "8")
 		time.Sleep(newsPace + time.Millisecond)

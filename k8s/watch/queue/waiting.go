@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/watch/caches"
+	"holdfast.dev/holdfast/workflows/connect"
 )
 
 // ofWaiting returns the positions of the objects that wait for their turn before Velero, as the queue orders them: after all
@@ -33,7 +34,7 @@ func (p *Positions) ofWaiting(ctx context.Context) ([]change, error) {
 	}
 	p.again = time.After(waitingInterval)
 	order, err := p.Turns.Order(ctx)
-	if errors.Is(err, ErrNotRunning) || (err == nil && order.Paused) {
+	if errors.Is(err, connect.ErrNotRunning) || (err == nil && order.Paused) {
 		return nil, nil
 	}
 	if err != nil {

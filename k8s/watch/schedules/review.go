@@ -8,7 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/plan"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
-	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -31,7 +31,7 @@ type Review struct {
 	Schedules PlanSchedules
 	// Plans calls do for each BackupPlan in the cache.
 	Plans     func(ctx context.Context, do func(*holdfastv1alpha1.BackupPlan))
-	Workflows signal.Workflows
+	Workflows connect.Workflows
 	Paused    func() error
 	Log       *zap.Logger
 

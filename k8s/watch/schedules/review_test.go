@@ -14,17 +14,17 @@ import (
 
 	"holdfast.dev/holdfast/activities/plan"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
-	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // signalled notes the plans that were signalled.
 type signalled struct {
-	signal.Workflows
+	connect.Workflows
 	names []string
 }
 
-// SignalWithStart implements signal.Workflows.
+// SignalWithStart implements connect.Workflows.
 func (s *signalled) SignalWithStart(_ context.Context, _ contract.Kind, ref contract.ObjectRef, _ contract.Hint) error {
 	s.names = append(s.names, ref.Name)
 	return nil

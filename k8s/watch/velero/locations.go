@@ -12,9 +12,9 @@ import (
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/caches"
-	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/approval"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 	locationworkflow "holdfast.dev/holdfast/workflows/location"
 )
@@ -91,19 +91,19 @@ func (l *locations) signalApproval(
 	switch {
 	case view.Needed && view.Found && waits && !force:
 		l.approving.Store(ref, true)
-		return send(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
+		return send(contract.KindApproval.Kubernetes, func(workflows connect.Workflows) error {
 			return workflows.Ensure(ctx, contract.KindApproval, ref)
 		})
 	case view.Needed && view.Found:
 		l.approving.Store(ref, true)
-		return send(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
+		return send(contract.KindApproval.Kubernetes, func(workflows connect.Workflows) error {
 			return workflows.SignalWithStart(ctx, contract.KindApproval, ref, changed)
 		})
 	}
 	if _, open := l.approving.Load(ref); !open && o.Request == nil {
 		return nil
 	}
-	err := send(contract.KindApproval.Kubernetes, func(workflows signal.Workflows) error {
+	err := send(contract.KindApproval.Kubernetes, func(workflows connect.Workflows) error {
 		return workflows.SignalRunning(ctx, contract.KindApproval, ref, changed)
 	})
 	if err == nil {

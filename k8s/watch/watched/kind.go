@@ -15,8 +15,8 @@ import (
 
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/watch/caches"
-	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/k8s/watch/trim"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -34,7 +34,7 @@ type Env struct {
 	Client client.Client
 	// API reads the API server.
 	API       client.Reader
-	Workflows signal.Workflows
+	Workflows connect.Workflows
 	// Paused returns an error while another controller serves the kinds that are Shared.
 	Paused func() error
 	// Refused is called with the error of each read that failed.

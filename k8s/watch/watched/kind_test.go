@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -22,7 +22,7 @@ var errAway = errors.New("connection refused")
 
 // told records what a workflow was told.
 type told struct {
-	signal.Workflows
+	connect.Workflows
 	what    []string
 	volumes bool
 	err     error
@@ -63,7 +63,7 @@ func kindOf(view *View) (*Kind[*corev1.ConfigMap], *told) {
 func TestWhatALookTells(t *testing.T) {
 	const resync = 5 * time.Minute
 	first := func(_ context.Context, send Send, force bool) error {
-		return send("Other", func(workflows signal.Workflows) error {
+		return send("Other", func(workflows connect.Workflows) error {
 			if force {
 				return workflows.(*told).note("other by force")
 			}

@@ -8,7 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/caches"
-	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -94,7 +94,7 @@ func (k *Kind[T]) judgeLive(ctx context.Context, live *caches.Live, ref contract
 		return err
 	}
 	if k.Sweep.AtOnce {
-		direct := func(_ string, send func(signal.Workflows) error) error { return send(k.Workflows) }
+		direct := func(_ string, send func(connect.Workflows) error) error { return send(k.Workflows) }
 		return k.message(ctx, ref, view, false, direct)
 	}
 	request := requestOf(ref).Forced(true)

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/k8s/watch/signal"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -35,7 +35,7 @@ type View struct {
 }
 
 // Send sends a message to a workflow and counts it under the kind that is reported.
-type Send func(reported string, send func(signal.Workflows) error) error
+type Send func(reported string, send func(connect.Workflows) error) error
 
 // message signals the workflows of an object as its view says.
 func (k *Kind[T]) message(ctx context.Context, ref contract.ObjectRef, view View, force bool, send Send) error {
@@ -52,12 +52,12 @@ func (k *Kind[T]) message(ctx context.Context, ref contract.ObjectRef, view View
 	var err error
 	switch {
 	case force, view.Due, moved && view.Uncounted:
-		err = send(k.Reported, func(workflows signal.Workflows) error {
+		err = send(k.Reported, func(workflows connect.Workflows) error {
 			return workflows.SignalWithStart(ctx, k.Workflow, ref,
 				contract.VeleroChanged{Changed: contract.Changed{Reason: "changed"}, Volumes: hasVolumes})
 		})
 	case view.Open:
-		err = send(k.Reported, func(workflows signal.Workflows) error { return workflows.Ensure(ctx, k.Workflow, ref) })
+		err = send(k.Reported, func(workflows connect.Workflows) error { return workflows.Ensure(ctx, k.Workflow, ref) })
 	}
 	if err != nil && moved {
 		k.Volumes.putBack(view.VeleroName)
@@ -66,15 +66,15 @@ func (k *Kind[T]) message(ctx context.Context, ref contract.ObjectRef, view View
 }
 
 // running signals a workflow if it runs.
-func running(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, reason string) func(signal.Workflows) error {
-	return func(workflows signal.Workflows) error {
+func running(ctx context.Context, kind contract.Kind, ref contract.ObjectRef, reason string) func(connect.Workflows) error {
+	return func(workflows connect.Workflows) error {
 		return workflows.SignalRunning(ctx, kind, ref, contract.Changed{Reason: reason})
 	}
 }
 
 // sender sends, and counts the result with the time since the event of a request.
 func (k *Kind[T]) sender(request Request, came time.Time) Send {
-	return func(reported string, send func(signal.Workflows) error) error {
+	return func(reported string, send func(connect.Workflows) error) error {
 		if err := send(k.Workflows); err != nil {
 			metrics.SignalFailed(reported)
 			k.Log.Warn("cannot signal, will retry",

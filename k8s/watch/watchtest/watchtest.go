@@ -37,7 +37,7 @@ type Signals struct {
 	Err     error
 }
 
-// SignalWithStart implements signal.Workflows.
+// SignalWithStart implements connect.Workflows.
 func (s *Signals) SignalWithStart(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint) error {
 	if s.Err == nil {
 		velero, _ := changed.(contract.VeleroChanged)
@@ -46,12 +46,12 @@ func (s *Signals) SignalWithStart(_ context.Context, kind contract.Kind, ref con
 	return s.record("start", kind, ref)
 }
 
-// Ensure implements signal.Workflows.
+// Ensure implements connect.Workflows.
 func (s *Signals) Ensure(_ context.Context, kind contract.Kind, ref contract.ObjectRef) error {
 	return s.record("ensure", kind, ref)
 }
 
-// SignalRunning implements signal.Workflows.
+// SignalRunning implements connect.Workflows.
 func (s *Signals) SignalRunning(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint) error {
 	return s.record(changed.Why(), kind, ref)
 }

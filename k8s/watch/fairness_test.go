@@ -1,4 +1,4 @@
-package signal_test
+package watch_test
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/holdfast/activities/plan"
 	"holdfast.dev/holdfast/k8s/watch/queue"
 	"holdfast.dev/holdfast/k8s/watch/schedules"
-	"holdfast.dev/holdfast/k8s/watch/signal"
 	"holdfast.dev/holdfast/workflows"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -119,7 +119,7 @@ func (s *starts) run(activity string, in any) error {
 func TestEveryWorkflowOfATenantHasItsFairnessKey(t *testing.T) {
 	ref := contract.ObjectRef{Namespace: "team", Name: "nightly", UID: "u-1"}
 	s := &starts{keys: map[any][]string{}}
-	watcher := &signal.Temporal{Client: s, ClusterID: "west"}
+	watcher := &connect.Cluster{Client: s, ClusterID: "west"}
 	activity := func(name string, in any) func() error { return func() error { return s.run(name, in) } }
 	periodic := func(kind contract.Kind) func() error {
 		keeper := &schedules.Temporal{Client: s, ClusterID: "west"}
