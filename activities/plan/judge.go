@@ -209,7 +209,7 @@ func (j *Judgement) ttl(o *Objects) (ttl time.Duration, enforced bool) {
 	}
 	ttl = o.Plan.Spec.Template.Spec.BackupSpec.TTL.Duration
 	if o.Keep != nil {
-		ttl = max(cmp.Or(ttl, defaultTTL), keepOf(o.Keep).TTL(j.Gap))
+		ttl = max(cmp.Or(ttl, defaultTTL), planspec.Counts(o.Keep).TTL(j.Gap))
 	}
 	return ttl, false
 }

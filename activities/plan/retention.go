@@ -5,6 +5,7 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy/planspec"
 	"holdfast.dev/holdfast/workflows/plan/content"
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
@@ -36,19 +37,5 @@ func (j *Judgement) retain(o *Objects, used map[string]string, now time.Time) {
 	if before := o.Plan.Status.Retention; before != nil && before.LastPass != nil {
 		seen = before.LastPass.Time
 	}
-	j.Retention = retention.Decide(keepOf(o.Keep), j.Runs.Schedule.Zone(), backups, now, seen)
-}
-
-func keepOf(keep *holdfastv1alpha1.Keep) retention.Keep {
-	or := func(value *int32, fallback int) int {
-		if value == nil {
-			return fallback
-		}
-		return int(*value)
-	}
-	return retention.Keep{
-		Last: int(keep.Last), Hourly: int(keep.Hourly), Daily: int(keep.Daily), Weekly: int(keep.Weekly), Monthly: int(keep.Monthly),
-		Yearly: int(keep.Yearly), MinGood: or(keep.MinGood, holdfastv1alpha1.DefaultMinGood),
-		Failed: or(keep.Failed, holdfastv1alpha1.DefaultKeepFailed),
-	}
+	j.Retention = retention.Decide(planspec.Counts(o.Keep), j.Runs.Schedule.Zone(), backups, now, seen)
 }

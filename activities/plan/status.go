@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy/planspec"
 	"holdfast.dev/holdfast/workflows/plan"
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
@@ -95,7 +96,7 @@ func applyReady(o *Objects, j Judgement) {
 		switch ttl, enforced := j.ttl(o); {
 		case enforced:
 			message += fmt.Sprintf("; the administrator enforces ttl %s, after which the backups of minGood expire, too", ttl)
-			if rules := keepOf(keep).Unkept(j.Gap, ttl); len(rules) > 0 {
+			if rules := planspec.Counts(keep).Unkept(j.Gap, ttl); len(rules) > 0 {
 				reason = holdfastv1alpha1.ReasonKeepExceedsTTL
 				message = fmt.Sprintf("the administrator enforces ttl %s, which is too short for these rules of keep: %s",
 					ttl, strings.Join(rules, ", "))

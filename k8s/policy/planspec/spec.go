@@ -11,6 +11,7 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/plan/due"
+	"holdfast.dev/holdfast/workflows/plan/retention"
 )
 
 // Context is what a spec is judged by besides itself.
@@ -89,19 +90,25 @@ func tooMany(rules policy.Plans, keep *holdfastv1alpha1.Keep) []string {
 	case keep == nil:
 		return []string{fmt.Sprintf("keep is not set; the administrator allows a plan to keep %d backups", rules.MaxKept)}
 	}
-	named := keep.Last + keep.Hourly + keep.Daily + keep.Weekly + keep.Monthly + keep.Yearly +
-		value(keep.Failed, holdfastv1alpha1.DefaultKeepFailed)
-	if named = max(named, value(keep.MinGood, holdfastv1alpha1.DefaultMinGood)); int(named) > rules.MaxKept {
+	if named := Counts(keep).Most(); named > rules.MaxKept {
 		return []string{fmt.Sprintf("keep names up to %d backups; the administrator allows %d", named, rules.MaxKept)}
 	}
 	return nil
 }
 
-func value(of *int32, fallback int32) int32 {
-	if of == nil {
-		return fallback
+// Counts are the rules of a keep, with the defaults.
+func Counts(keep *holdfastv1alpha1.Keep) retention.Keep {
+	or := func(count *int32, fallback int) int {
+		if count == nil {
+			return fallback
+		}
+		return int(*count)
 	}
-	return *of
+	return retention.Keep{
+		Last: int(keep.Last), Hourly: int(keep.Hourly), Daily: int(keep.Daily), Weekly: int(keep.Weekly), Monthly: int(keep.Monthly),
+		Yearly: int(keep.Yearly), MinGood: or(keep.MinGood, holdfastv1alpha1.DefaultMinGood),
+		Failed: or(keep.Failed, holdfastv1alpha1.DefaultKeepFailed),
+	}
 }
 
 // Keep is the keep of a plan with what the administrator enforces; nil if neither sets one.

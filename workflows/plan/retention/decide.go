@@ -46,6 +46,11 @@ type Keep struct {
 	Failed int
 }
 
+// Most is how many backups the rules name at most.
+func (k Keep) Most() int {
+	return max(k.MinGood, k.Last+k.Hourly+k.Daily+k.Weekly+k.Monthly+k.Yearly+k.Failed)
+}
+
 // Named is a backup and the reason for its verdict.
 type Named struct{ Name, Why string }
 
