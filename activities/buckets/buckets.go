@@ -139,7 +139,9 @@ func (r *run) synchronizeAll(ctx, limited context.Context, locations []*Location
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case own.Err() != nil:
-			r.failed(ctx, location, objectstore.Late("read BackupStorageLocation "+location.Velero.Name))
+			r.failed(ctx, location, &objectstore.Error{
+				Action: "read BackupStorageLocation " + location.Velero.Name, Reason: "the object store did not answer in time",
+			})
 			return nil
 		case err != nil:
 			return err

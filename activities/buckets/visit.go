@@ -81,7 +81,7 @@ func (v *visit) inspect(ctx context.Context, step Step) error {
 	if !Pending(step.Made) {
 		return v.note(ctx, step.Made, step.Files)
 	}
-	volumes, err := v.volumes(ctx, step.Name)
+	volumes, err := v.store.PodVolumeBackups(ctx, step.Name)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (v *visit) bring(ctx context.Context, step Step) error {
 	if err := v.store.Inspect(ctx, step.Name, step.Files, v.maxArchive); err != nil {
 		return err
 	}
-	volumes, err := v.volumes(ctx, step.Name)
+	volumes, err := v.store.PodVolumeBackups(ctx, step.Name)
 	if err != nil {
 		return err
 	}
@@ -153,12 +153,6 @@ func (v *visit) create(ctx context.Context, made *velerov1.Backup) (bool, error)
 		return false, fmt.Errorf("create Backup %s: %w", made.Name, err)
 	}
 	return true, nil
-}
-
-// volumes reads the PodVolumeBackups that a backup lists.
-func (v *visit) volumes(ctx context.Context, name string) (all []*velerov1.PodVolumeBackup, err error) {
-	err = v.store.PodVolumeBackups(ctx, name, func(stored *velerov1.PodVolumeBackup) { all = append(all, stored) })
-	return all, err
 }
 
 // complete creates the PodVolumeBackups of a Backup that was brought into the cluster.

@@ -141,26 +141,25 @@ func (s *Store) BackupMetadata(ctx context.Context, name string) (*velerov1.Back
 	return made, nil
 }
 
-// PodVolumeBackups calls keep for each PodVolumeBackup that a backup lists; it may have no list.
-func (s *Store) PodVolumeBackups(ctx context.Context, name string, keep func(*velerov1.PodVolumeBackup)) error {
-	listed := 0
-	err := s.read(ctx, "backups", name, name+podVolumeBackupsFile, maxPodVolumesBytes, func(decoder *json.Decoder) error {
+// PodVolumeBackups returns the PodVolumeBackups that a backup lists; it may have no list.
+func (s *Store) PodVolumeBackups(ctx context.Context, name string) (listed []*velerov1.PodVolumeBackup, err error) {
+	err = s.read(ctx, "backups", name, name+podVolumeBackupsFile, maxPodVolumesBytes, func(decoder *json.Decoder) error {
 		return eachElement(decoder, func(piece json.RawMessage) error {
 			var one velerov1.PodVolumeBackup
-			if listed++; listed > maxPodVolumes || len(piece) > maxPodVolumeBytes {
+			if len(listed) == maxPodVolumes || len(piece) > maxPodVolumeBytes {
 				return errTooLarge
 			}
 			if err := json.Unmarshal(piece, &one); err != nil {
 				return err
 			}
-			keep(&one)
+			listed = append(listed, &one)
 			return nil
 		})
 	})
 	if errors.Is(err, ErrNotFound) {
-		return nil
+		return nil, nil
 	}
-	return err
+	return listed, err
 }
 
 // readAll reads a file of at most limit bytes.

@@ -38,11 +38,6 @@ func (e *Error) Unwrap() error { return e.kind }
 // Unusable returns an error which says that a retry of an action does not help.
 func Unusable(action, reason string) error { return unusable(action, "%s", reason) }
 
-// Late returns an error which says that an object store did not answer in time.
-func Late(action string) *Error {
-	return &Error{Action: action, Reason: reason(context.DeadlineExceeded, "")}
-}
-
 func unusable(action, reason string, args ...any) error {
 	return &Error{Action: action, Reason: fmt.Sprintf(reason, args...), kind: ErrUnusable}
 }

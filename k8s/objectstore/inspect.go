@@ -9,7 +9,6 @@ import (
 	"io"
 	"path"
 	"strings"
-	"time"
 )
 
 // Velero 1.18 reads lists into memory as a whole and unpacks archives to its disk, without limits (velero#10258, #10260, #10270).
@@ -20,8 +19,6 @@ const (
 	maxEntries = 1_000_000
 	// maxValues limits the objects and arrays in a list: `{},` are three bytes, and some hundred in memory.
 	maxValues = 200_000
-	// archiveTimeout limits the reading of an archive.
-	archiveTimeout = 5 * time.Minute
 )
 
 const archiveFile = ".tar.gz"
@@ -86,8 +83,6 @@ func (b bounds) exceeded(key string) error {
 
 // inspect has read go through a gzipped file.
 func (s *Store) inspect(ctx context.Context, key string, most bounds, read func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, archiveTimeout)
-	defer cancel()
 	reader, err := s.bucket.NewReader(ctx, path.Join(s.prefix, key), nil)
 	if err != nil {
 		return s.failed("read "+key, err)
