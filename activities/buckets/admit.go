@@ -18,6 +18,15 @@ import (
 // files are too large is taken out of the cluster: the next attempt of the caller finds no Backup. An error says that a later
 // attempt may succeed: as long as the files cannot be read, Velero is not sent there either.
 func (b *Buckets) Admit(ctx context.Context, made *velerov1.Backup) error {
+	return b.admitBefore(ctx, made, false)
+}
+
+// AdmitDeletion is Admit before Velero deletes: it refuses that by itself, and says so, while a location is not Available.
+func (b *Buckets) AdmitDeletion(ctx context.Context, made *velerov1.Backup) error {
+	return b.admitBefore(ctx, made, true)
+}
+
+func (b *Buckets) admitBefore(ctx context.Context, made *velerov1.Backup, deletion bool) error {
 	if !owner.MayBeTenants(made.Spec.StorageLocation) {
 		return nil
 	}
@@ -30,7 +39,8 @@ func (b *Buckets) Admit(ctx context.Context, made *velerov1.Backup) error {
 	}
 	location := &velerov1.BackupStorageLocation{}
 	exists, err := k8s.Get(ctx, b.Client, "BackupStorageLocation", b.OADPNamespace, made.Spec.StorageLocation, location)
-	if err != nil || !exists || !owner.Tenants(location) {
+	if err != nil || !exists || !owner.Tenants(location) ||
+		(deletion && location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable) {
 		return err
 	}
 	err = survive(ctx, location.Name, func() error { return b.admit(ctx, rules.TenantsBuckets.MaxArchive(), made, location) })
@@ -38,16 +48,6 @@ func (b *Buckets) Admit(ctx context.Context, made *velerov1.Backup) error {
 		return fmt.Errorf("the files of Velero Backup %s are read before Velero reads them: %w", made.Name, err)
 	}
 	return nil
-}
-
-// AdmitDeletion is Admit before Velero deletes: it refuses that by itself, and says so, while a location is not Available.
-func (b *Buckets) AdmitDeletion(ctx context.Context, made *velerov1.Backup) error {
-	location := &velerov1.BackupStorageLocation{}
-	exists, err := k8s.Get(ctx, b.Client, "BackupStorageLocation", b.OADPNamespace, made.Spec.StorageLocation, location)
-	if err != nil || !exists || location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
-		return err
-	}
-	return b.Admit(ctx, made)
 }
 
 func (b *Buckets) admit(
