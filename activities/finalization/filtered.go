@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/shorten"
 )
 
@@ -56,7 +57,8 @@ func filtered(c comparison) Filtered {
 		kind, resource := kindOf(listed)
 		brought := c.brought(listed, kind.Kind)
 		names := slices.DeleteFunc(c.named(listed), brought.Has)
-		if len(names) == 0 || notReported.Has(kind) || asksFor(c.spec, kind, resource) || !asksFor(c.asked, kind, resource) {
+		if len(names) == 0 || notReported.Has(kind) || restorespec.SkippedByUpdate(c.spec, resource) ||
+			asksFor(c.spec, kind, resource) || !asksFor(c.asked, kind, resource) {
 			continue
 		}
 		objects, count := inLines(kind.Kind, names), len(names)

@@ -32,6 +32,8 @@ type judged struct {
 	want   string // of the refusal; none if empty
 }
 
+const planJSON = `{"apiVersion":"holdfast.dev/v1alpha1","kind":"BackupPlan","spec":{"schedule":"0 2 * * *","template":{"spec":{"backupSpec":{}}}}}`
+
 const podJSON = `{"apiVersion":"v1","kind":"Pod","spec":`
 
 // judgesRestores tries what Velero may create of a restore from a tenant's location, as policy holdfast-restores says it.
@@ -68,6 +70,7 @@ func judgesRestores(ctx context.Context, t *testing.T, stack *env.Env) {
 		"an EndpointSlice":    {object: `{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","addressType":"IPv4","endpoints":[]}`, want: noKind},
 		"a request to us":     {object: `{"apiVersion":"oadp.openshift.io/v1alpha1","kind":"NonAdminBackup","spec":{"backupSpec":{}}}`, want: noKind},
 		"a database's backup": {object: `{"apiVersion":"fdb.holdfast.dev/v1alpha1","kind":"FoundationDBRestore","spec":{"destinationClusterName":"app","backupName":"app","desiredState":"Running"}}`, want: noKind},
+		"a plan":              {object: planJSON},
 		"Velero's own":        {object: `{"apiVersion":"velero.io/v1","kind":"Backup","spec":{}}`, want: noKind},
 		"a Lease":             {object: `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease"}`},
 		"a ControllerRevision": {
@@ -230,6 +233,15 @@ func judgesStatus(ctx context.Context, t *testing.T, stack *env.Env, velero clie
 	require.NoError(t, unstructured.SetNestedSlice(service.Object, []any{map[string]any{"ip": "10.0.0.1"}}, "status", "loadBalancer", "ingress"))
 	require.ErrorContains(t, velero.Status().Update(ctx, service), "status of services restored cannot be restored")
 
+	plan := judged{object: planJSON}.marked(t)
+	require.NoError(t, velero.Create(ctx, plan))
+	t.Cleanup(func() { require.NoError(t, stack.Client().Delete(context.Background(), plan)) })
+	worker, err := stack.UserClient(env.HoldfastWorker)
+	require.NoError(t, err)
+	served := client.RawPatch(types.MergePatchType, []byte(`{"status":{"handledRunNow":"1"}}`))
+	require.ErrorContains(t, velero.Status().Patch(ctx, plan.DeepCopy(), served), "status of backupplans")
+	require.NoError(t, worker.Status().Patch(ctx, plan.DeepCopy(), served), "the worker serves what is restored")
+
 	pod := judged{object: podJSON + container(`"stdin":false`) + "}"}.marked(t)
 	pod.SetLabels(map[string]string{"velero.io/restore-name": "earlier"})
 	pod.SetAnnotations(map[string]string{"holdfast.dev/restored-by": env.OADPNamespace + "/earlier"})
@@ -239,7 +251,7 @@ func judgesStatus(ctx context.Context, t *testing.T, stack *env.Env, velero clie
 	})
 	escaped := `{"metadata":{"annotations":{"holdfast.dev/restored-into":"elsewhere","holdfast.dev/restored-by":"` +
 		env.OADPNamespace + `/probe"}}}`
-	err := velero.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(escaped)))
+	err = velero.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(escaped)))
 	require.ErrorContains(t, err, "such a restore stays within namespace elsewhere", "a mark that is new, whatever the label")
 }
 

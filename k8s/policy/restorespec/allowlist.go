@@ -8,6 +8,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/k8s/policy/check"
 )
 
 // Allowlist is what a restore may bring from a tenant's storage location: nothing, if it is zero.
@@ -101,8 +103,8 @@ func covers(granted []string, wanted string) bool {
 }
 
 var (
-	// neverGroups: rights, requests to Velero and to Holdfast, and OpenShift's builds, which are admitted by their creator's
-	// rights: here Velero's.
+	// neverGroups: rights, requests to Velero and to Holdfast (but not check.Configuration), and OpenShift's builds, which are
+	// admitted by their creator's rights: here Velero's.
 	neverGroups = []string{
 		"rbac.authorization.k8s.io", "authorization.openshift.io", "build.openshift.io", "oadp.openshift.io", "velero.io",
 		"holdfast.dev",
@@ -119,6 +121,9 @@ var (
 // neverFromTenants: these are never restored from a tenant's location, whatever the role allows. ValidatingAdmissionPolicy
 // holdfast-restores has the same list.
 func neverFromTenants(resource schema.GroupResource) bool {
+	if slices.Contains(check.Configuration, resource.String()) {
+		return false
+	}
 	never := slices.Concat(rbacResources, limitResources, routeResources, unrestorable)
 	return slices.Contains(neverGroups, resource.Group) || strings.HasSuffix(resource.Group, ".holdfast.dev") ||
 		slices.Contains(never, resource.Resource)
@@ -138,7 +143,8 @@ func (a *Allowlist) includes(spec *velerov1.RestoreSpec) func(schema.GroupResour
 	everything := len(spec.IncludedResources) == 0 || slices.Contains(spec.IncludedResources, "*")
 	included, excluded := a.resolved(spec.IncludedResources), a.resolved(spec.ExcludedResources)
 	return func(resource schema.GroupResource) bool {
-		return !slices.Contains(excluded, resource) && (everything || slices.Contains(included, resource))
+		return !SkippedByUpdate(spec, resource) && !slices.Contains(excluded, resource) &&
+			(everything || slices.Contains(included, resource))
 	}
 }
 

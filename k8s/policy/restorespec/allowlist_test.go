@@ -49,7 +49,7 @@ func TestOnlyWhatARoleMayCreateComesFromATenantsLocation(t *testing.T) {
 		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "rolebindings.x",
 		"endpointslices.discovery.k8s.io", "nonadminbackups.oadp.openshift.io", "backups.velero.io",
 		"foundationdbbackups.fdb.holdfast.dev", "backupplans.holdfast.dev", "applications.argoproj.io", "things.example.com",
-		"buildconfigs.build.openshift.io",
+		"buildconfigs.build.openshift.io", "foundationdbrestores.fdb.holdfast.dev", "drills.holdfast.dev",
 	} {
 		served = append(served, servedAs(name))
 	}
@@ -70,8 +70,8 @@ func TestOnlyWhatARoleMayCreateComesFromATenantsLocation(t *testing.T) {
 		"a role that may do everything": {
 			[]rbacv1.PolicyRule{rule("*", "*", "*")},
 			[]string{
-				"applications.argoproj.io", "configmaps", "deployments.apps", "services", "services.serving.example.com",
-				"things.example.com",
+				"applications.argoproj.io", "backupplans.holdfast.dev", "configmaps", "deployments.apps",
+				"foundationdbbackups.fdb.holdfast.dev", "services", "services.serving.example.com", "things.example.com",
 			},
 			nil,
 		},
@@ -154,9 +154,9 @@ func TestNoStatusComesFromATenantsLocation(t *testing.T) {
 
 func TestAnUpdateLeavesRolesAndLimitsAsTheyAre(t *testing.T) {
 	const refused = "NonAdminRestore spec.restoreSpec.includedResources is invalid: must not contain resourcequotas " +
-		"with existingResourcePolicy update, which leaves roles and limits as they are"
+		"with existingResourcePolicy update, which leaves roles, limits and plans as they are"
 	update := velerov1.RestoreSpec{BackupName: "nightly", ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
-	limits := []string{"rolebindings.rbac.authorization.k8s.io", "resourcequotas", "limitranges", "networkpolicies.networking.k8s.io"}
+	limits := []string{"backupplans.holdfast.dev", "foundationdbbackups.fdb.holdfast.dev", "rolebindings.rbac.authorization.k8s.io", "resourcequotas", "limitranges", "networkpolicies.networking.k8s.io"}
 	for _, source := range []Source{taken(), takenInOwnStore()} {
 		assert.Subset(t, Build(restoreOf(&update), source, policy.Policy{}, "ours").ExcludedResources, limits)
 	}
@@ -172,11 +172,26 @@ func TestAnUpdateLeavesRolesAndLimitsAsTheyAre(t *testing.T) {
 	require.NoError(t, Validate(named, taken(), policy.Policy{}))
 }
 
+// Velero refuses a spec that includes and excludes the same.
+func TestAnUpdateFromATenantsLocationBringsNoPlan(t *testing.T) {
+	source := takenInOwnStore()
+	source.Allowlist = allowing("backupplans.holdfast.dev", "configmaps")
+	nar := restoreOf(&velerov1.RestoreSpec{BackupName: "nightly"})
+	assert.Equal(t, []string{"backupplans.holdfast.dev", "configmaps"}, Build(nar, source, policy.Policy{}, "ours").IncludedResources)
+	nar.Spec.RestoreSpec.ExistingResourcePolicy = velerov1.PolicyTypeUpdate
+	built := Build(nar, source, policy.Policy{}, "ours")
+	assert.Equal(t, []string{"configmaps"}, built.IncludedResources)
+	assert.True(t, SkippedByUpdate(&built, schema.ParseGroupResource("backupplans.holdfast.dev")))
+	assert.False(t, SkippedByUpdate(&built, schema.ParseGroupResource("configmaps")))
+	nar.Spec.RestoreSpec.IncludedResources = []string{"backupplans.holdfast.dev"}
+	require.ErrorContains(t, Validate(nar, source, policy.Policy{}), "selects nothing that can be restored")
+}
+
 // The API server refuses by itself what never comes from a tenant's location.
 func TestTheAdmissionPolicyRefusesWhatNeverComes(t *testing.T) {
 	manifest, err := os.ReadFile("../../../deploy/rbac/restores.yaml")
 	require.NoError(t, err)
-	for _, name := range slices.Concat(neverGroups, rbacResources, limitResources, routeResources) {
+	for _, name := range slices.Concat(neverGroups, rbacResources, limitResources, routeResources, check.Configuration) {
 		assert.Contains(t, string(manifest), "'"+name+"'", "in the list of ValidatingAdmissionPolicy holdfast-restores")
 	}
 }

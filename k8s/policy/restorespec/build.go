@@ -5,6 +5,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -15,12 +16,17 @@ import (
 var excludedFromRestore = slices.Concat(
 	[]string{"volumesnapshotclasses"}, check.ExcludedNamespaceScoped, check.ExcludedClusterScoped)
 
-// excludedFromUpdates: an old backup would restore rights that have been revoked since, or remove present limits of the
-// namespace.
-var excludedFromUpdates = []string{
+// excludedFromUpdates: an old backup would restore rights that have been revoked since, remove present limits of the namespace,
+// or put back old rules of retention.
+var excludedFromUpdates = slices.Concat([]string{
 	"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
 	"roles.authorization.openshift.io", "rolebindings.authorization.openshift.io",
 	"resourcequotas", "limitranges", "networkpolicies.networking.k8s.io",
+}, check.Configuration)
+
+// SkippedByUpdate reports whether a restore leaves out a resource of Holdfast because it updates what exists.
+func SkippedByUpdate(spec *velerov1.RestoreSpec, resource schema.GroupResource) bool {
+	return spec.ExistingResourcePolicy == velerov1.PolicyTypeUpdate && slices.Contains(check.Configuration, resource.String())
 }
 
 // nothing is a resource that does not exist: to Velero an empty list of included resources means all.
@@ -31,7 +37,7 @@ const nothing = "nothing.holdfast.dev"
 //
 // From a tenant's storage location a restore brings only what the source's Allowlist names, and no status; the resource
 // modifier is the ConfigMap named modifier, which holds what Modifier returns. From an administrator's location it brings
-// everything of the namespace and the volumes of restored claims. Existing roles and limits are never updated.
+// everything of the namespace and the volumes of restored claims. Existing roles, limits and plans are never updated.
 //
 // Nothing in the result is shared with nar or the policy. The result keeps to the tenant's namespace and to the policy whether
 // or not the spec was found valid.

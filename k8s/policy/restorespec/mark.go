@@ -1,6 +1,12 @@
 package restorespec
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/k8s/policy/check"
+)
 
 // Mark is what Velero writes on everything that it restores from a tenant's storage location. ValidatingAdmissionPolicy
 // holdfast-restores judges objects with a mark.
@@ -35,7 +41,8 @@ const ModifierKey = "resourceModifiers.yaml"
 // which an object in the bucket can request by an annotation in spite of includeClusterResources (since Velero 1.18), get a
 // name that the API server refuses, so that not even a label of an existing one is changed. Every restored object gets the
 // mark, and loses two things: the annotation that restores a status in spite of restoreStatus, and the bucket's values for
-// OpenShift's admission.
+// OpenShift's admission. Plans, and what else is Holdfast's own, also lose their finalizers, the mark of a default plan, and a
+// request for a run.
 //
 // An object is restored as the kind of its folder in the archive, and its mark lets it through only if the object itself names
 // that kind. Velero creates in the group of the object's own apiVersion. If that group does not serve the folder's resource,
@@ -63,6 +70,12 @@ func (m Mark) Modifier(allowlist *Allowlist) (string, error) {
 			RestoredIntoAnnotation, notAsItsFolder, RestoredByAnnotation, m.OADPNamespace+"/"+m.By),
 	)
 	kinds := allowlist.kinds()
+	for _, kind := range kinds {
+		if slices.Contains(check.Configuration, kind.String()) {
+			text.add(merge(kind.String(), `{"metadata":{"finalizers":null,"labels":{%q:null},"annotations":{%q:null}}}`,
+				holdfastv1alpha1.LabelDefaultPlan, holdfastv1alpha1.AnnotationRunNow))
+		}
+	}
 	for _, kind := range kinds {
 		text.add(merge(kind.String(), `{"kind":%q}`, kind.Kind))
 	}

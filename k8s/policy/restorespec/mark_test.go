@@ -75,6 +75,11 @@ func TestTheModifierIsWhatVeleroReads(t *testing.T) {
 		`** ` + ifItsKind + `"Not.as.its.folder"`,
 	}, rules, "the last rule that matches decides")
 
+	plans, err := mark.Modifier(allowing("backupplans.holdfast.dev"))
+	require.NoError(t, err)
+	assert.Contains(t, plans, `{"conditions":{"groupResource":"backupplans.holdfast.dev"},"mergePatches":[{"patchData":`+
+		`"{\"metadata\":{\"finalizers\":null,\"labels\":{\"holdfast.dev/default-plan\":null},\"annotations\":{\"holdfast.dev/run-now\":null}}}"}]}`)
+
 	mark.Into = policytest.Tenant
 	nobody, err := mark.Modifier(nil)
 	require.NoError(t, err)

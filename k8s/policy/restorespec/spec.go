@@ -103,7 +103,7 @@ func checkUpdates(spec *velerov1.RestoreSpec) error {
 	for _, excluded := range excludedFromUpdates {
 		if slices.Contains(spec.IncludedResources, excluded) {
 			return invalidRestore("includedResources", "must not contain "+excluded+
-				" with existingResourcePolicy update, which leaves roles and limits as they are")
+				" with existingResourcePolicy update, which leaves roles, limits and plans as they are")
 		}
 	}
 	return nil

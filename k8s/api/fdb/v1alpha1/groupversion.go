@@ -26,6 +26,14 @@ const (
 	ResourceFoundationDBRestores = "foundationdbrestores"
 )
 
+// Every kind of this package is in one of these lists, by its resource.
+var (
+	// Configuration is what tenants want back with a restore, without what Holdfast has recorded of it.
+	Configuration = []string{ResourceFoundationDBBackups}
+	// Requests are never restored: each would be carried out again.
+	Requests = []string{ResourceFoundationDBRestores}
+)
+
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&FoundationDBBackup{}, &FoundationDBBackupList{}, &FoundationDBRestore{}, &FoundationDBRestoreList{})

@@ -8,6 +8,10 @@ const KindBackupPlan = "BackupPlan"
 // ResourceBackupPlans is the plural resource name.
 const ResourceBackupPlans = "backupplans"
 
+// Configuration is what tenants want back with a restore, without what Holdfast has recorded of it. Every kind of this package is
+// in it, by its resource.
+var Configuration = []string{ResourceBackupPlans}
+
 const (
 	// LabelPlan on a NonAdminBackup is the name of the BackupPlan that made it. A tenant can write it too, so it proves nothing.
 	LabelPlan = "holdfast.dev/plan"

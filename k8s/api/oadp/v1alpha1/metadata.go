@@ -18,6 +18,16 @@ const (
 	ResourceNonAdminDownloadRequests       = "nonadmindownloadrequests"
 )
 
+// Every kind of this package is in one of these lists, by its resource.
+var (
+	// Requests are tenants' requests to Holdfast: no backup holds them, and no restore makes them again.
+	Requests = []string{
+		ResourceNonAdminBackups, ResourceNonAdminRestores, ResourceNonAdminBackupStorageLocations, ResourceNonAdminDownloadRequests,
+	}
+	// AdministratorsOnly are in the OADP namespace, where no tenant has a right.
+	AdministratorsOnly = []string{ResourceApprovalRequests}
+)
+
 // Labels of every object created in the OADP namespace for a tenant. The value of managed-by is the Non-Admin Controller's, so
 // that an installation can move to Holdfast and back.
 const (
