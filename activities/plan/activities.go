@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -79,6 +80,9 @@ func (a *Activities) update(ctx context.Context, step contract.PlanStep, act fun
 
 func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subject, error) {
 	o, err := a.Gatherer.Gather(ctx, step)
+	if err == nil && o.Plan != nil && k8s.JustRestored(o.Plan, o.Plan.Status.UID) {
+		o, err = a.beginAnew(ctx, step, o.Plan)
+	}
 	s := &subject{Objects: o, step: step, now: a.Now()}
 	if err != nil || o.Plan == nil {
 		return s, err
@@ -91,6 +95,19 @@ func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subje
 	used, err := a.used(ctx, o, s.judge)
 	s.judge = Judge(o, used, s.now)
 	return s, err
+}
+
+// beginAnew drops what a restore has brought of the plan in the backup: its status, and its request for a run.
+func (a *Activities) beginAnew(ctx context.Context, step contract.PlanStep, plan *holdfastv1alpha1.BackupPlan) (*Objects, error) {
+	_, err := activities.PatchStatus(ctx, a.Client, plan, func() {
+		plan.Status = holdfastv1alpha1.BackupPlanStatus{
+			UID: plan.UID, HandledRunNow: holdfastv1alpha1.RequestedRun(plan.Annotations),
+		}
+	})
+	if err != nil && !errors.Is(err, activities.ErrGone) {
+		return nil, err
+	}
+	return a.Gatherer.Gather(ctx, step)
 }
 
 // keep has the Schedule be as wanted, unless the workflow knows that it is.

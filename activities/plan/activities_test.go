@@ -332,6 +332,39 @@ func TestARequestedRunIsRefusedAfterAMinute(t *testing.T) {
 	assert.Equal(t, "1", s.status().HandledRunNow)
 }
 
+// A restore brings the plan that is in the backup, with its request for a run, and its status if that was requested.
+func TestARestoredPlanBeginsAnew(t *testing.T) {
+	old := holdfastv1alpha1.BackupPlanStatus{
+		UID: "uid-old", ObservedGeneration: 1, HandledRunNow: "1", Counts: holdfastv1alpha1.Counts{Good: 9},
+		HandledDue: &metav1.Time{Time: fake.PlanTime.AddDate(0, -1, 0)}, LastGood: &holdfastv1alpha1.GoodRun{Name: "old"},
+	}
+	for title, status := range map[string]holdfastv1alpha1.BackupPlanStatus{"without a status": {}, "with one": old} {
+		s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
+			p.Labels = map[string]string{velerov1.RestoreNameLabel: "again"}
+			p.Annotations = map[string]string{holdfastv1alpha1.AnnotationRunNow: "2"}
+			p.Status = status
+		})
+		view := s.refresh()
+		assert.True(t, view.Ready, title)
+		assert.False(t, view.RunNow, "%s: the request was for the plan in the backup", title)
+		assert.Zero(t, view.Due, title)
+		now := s.status()
+		assert.Equal(t, "2", now.HandledRunNow, title)
+		assert.EqualValues(t, "uid-"+minutely, now.UID, title)
+		assert.Zero(t, now.Counts, title)
+		assert.Nil(t, now.LastGood, title)
+
+		writes := len(s.Writes())
+		s.refresh()
+		assert.Len(t, s.Writes(), writes, "%s: it begins anew once", title)
+		plan := s.ReadPlan(minutely)
+		plan.Annotations[holdfastv1alpha1.AnnotationRunNow] = "3"
+		require.NoError(t, s.Client.Update(t.Context(), plan))
+		assert.True(t, s.refresh().RunNow, "%s: this one is for it", title)
+		assert.Len(t, s.runs(1), 1, title)
+	}
+}
+
 func TestAPlanThatIsGoneHasNoSchedule(t *testing.T) {
 	s := newScene(t, nil)
 	s.refresh()

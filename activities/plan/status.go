@@ -32,7 +32,7 @@ const (
 func apply(o *Objects, j Judgement, now time.Time) {
 	p := o.Plan
 	status := &p.Status
-	status.ObservedGeneration = p.Generation
+	status.UID, status.ObservedGeneration = p.UID, p.Generation
 	status.Paused = o.Paused
 	applyReady(o, j)
 	applyObjective(p, j)

@@ -101,6 +101,9 @@ func (b *Activities) update(
 ) (contract.FDBBackupView, error) {
 	gather := func() (*sight, error) {
 		objects, err := b.Gatherer.Gather(ctx, ref)
+		if err == nil && objects.Object != nil && k8s.JustRestored(objects.Object, objects.Object.Status.UID) {
+			objects, err = b.beginAnew(ctx, ref, objects.Object)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -120,6 +123,20 @@ func (b *Activities) update(
 		return act(s)
 	}
 	return activities.Update(fdbv1alpha1.ResourceFoundationDBBackups, gather, seen, (*sight).view)
+}
+
+// beginAnew drops the status that a restore has brought. Its backups are those of the object in the backup: their data are not this
+// object's to expire, nor to delete.
+func (b *Activities) beginAnew(
+	ctx context.Context, ref contract.ObjectRef, object *fdbv1alpha1.FoundationDBBackup,
+) (*gather.Objects, error) {
+	_, err := activities.PatchStatus(ctx, b.Client, object, func() {
+		object.Status = fdbv1alpha1.FoundationDBBackupStatus{UID: object.UID}
+	})
+	if err != nil && !errors.Is(err, activities.ErrGone) {
+		return nil, err
+	}
+	return b.Gatherer.Gather(ctx, ref)
 }
 
 // ApplyAgents creates or corrects the agents' Deployment. A Deployment of that name that is not ours stays as it is.

@@ -55,6 +55,26 @@ func TestAPlanIsWrittenOnce(t *testing.T) {
 	}}, w.Object(t).Status.Backups)
 }
 
+// What the status in a backup lists was written for the object that was there then.
+func TestARestoredFoundationDBBackupHasNoDataYet(t *testing.T) {
+	w := activitytest.NewFDBWorld()
+	plan := contract.FDBPlan{Ref: activitytest.FDBRef, Generation: 1, At: 1785000000}
+	w.Must(t, contract.PlanFDBBackup.Name, plan)
+	require.EqualValues(t, "u", w.Object(t).Status.UID)
+
+	restored := w.Object(t)
+	restored.Status.UID, restored.Status.ObservedGeneration = "old", 1
+	require.NoError(t, w.Status().Update(t.Context(), restored))
+	w.Wrote()
+	view := w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+	require.Empty(t, view.Backups)
+	require.False(t, view.Observed)
+	require.Equal(t, []string{"status backup", "patch backup"}, w.Wrote())
+	require.Equal(t, fdbv1alpha1.FoundationDBBackupStatus{UID: "u"}, w.Object(t).Status)
+	w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+	require.Empty(t, w.Wrote(), "once")
+}
+
 func TestFindingsArePublished(t *testing.T) {
 	w := activitytest.NewFDBWorld()
 	findings := contract.FDBFindings{Ref: activitytest.FDBRef, Generation: 1, Conditions: []contract.FDBCondition{{

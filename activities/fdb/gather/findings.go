@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/activities/fdb/conditions"
+	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -21,7 +22,7 @@ func ApplyFindings(object *fdbv1alpha1.FoundationDBBackup, findings contract.FDB
 	if findings.ExpiryAlone {
 		return
 	}
-	status.ObservedGeneration = findings.Generation
+	status.UID, status.ObservedGeneration = object.UID, findings.Generation
 	before := status.Conditions
 	status.Conditions = conditions.List(status.Conditions, conditions.Found{
 		Held: findings.Conditions, Otherwise: reconciled(object), Generation: findings.Generation, At: now,
@@ -98,6 +99,7 @@ func ApplyPlan(object *fdbv1alpha1.FoundationDBBackup, desired contract.FDBDesir
 	if slices.ContainsFunc(object.Status.Backups, there) {
 		return nil // a stale plan; the next findings remove it
 	}
+	object.Status.UID = object.UID
 	object.Status.Backups = append(object.Status.Backups, fdbv1alpha1.BackupDetails{
 		Tag: desired.Tag, URL: place, State: fdb.StateNeverRan, KeyRanges: desired.KeyRanges,
 	})
@@ -128,14 +130,15 @@ func (o *Objects) View() contract.FDBBackupView {
 		Policy:            object.Spec.Expiry.MaxRetention != "",
 		Expiry:            plainExpiry(object.Status.Expiry),
 		Generation:        object.Generation,
-		Observed:          object.Status.ObservedGeneration == object.Generation,
-		Reconciled:        object.Status.Reconciled && len(fdbv1alpha1.Unmet(object.Status.Conditions)) == 0,
-		Owner:             owner,
-		ClusterGone:       o.Cluster == nil,
-		Problem:           o.Problem,
-		Desired:           o.Desired(),
-		Backups:           plainBackups(object.Status),
-		ObjectiveChanges:  changes,
+		Observed: object.Status.ObservedGeneration == object.Generation &&
+			!k8s.JustRestored(object, object.Status.UID),
+		Reconciled:       object.Status.Reconciled && len(fdbv1alpha1.Unmet(object.Status.Conditions)) == 0,
+		Owner:            owner,
+		ClusterGone:      o.Cluster == nil,
+		Problem:          o.Problem,
+		Desired:          o.Desired(),
+		Backups:          plainBackups(object.Status),
+		ObjectiveChanges: changes,
 	}
 }
 

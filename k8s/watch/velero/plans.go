@@ -30,7 +30,7 @@ var backupPlans = caches.New(caches.Kind{
 		Paused: spec.Paused, Objective: spec.Objective,
 	}
 	kept.Status = holdfastv1alpha1.BackupPlanStatus{
-		ObservedGeneration: status.ObservedGeneration, Paused: trim.Name(status.Paused),
+		UID: status.UID, ObservedGeneration: status.ObservedGeneration, Paused: trim.Name(status.Paused),
 		NextRun: status.NextRun, HandledRunNow: trim.Text(status.HandledRunNow), Counts: status.Counts,
 		Conditions: trim.Reasons(status.Conditions),
 	}
@@ -97,15 +97,23 @@ func (p *plans) judge(ctx context.Context, from client.Reader, ref contract.Obje
 	requested := holdfastv1alpha1.RequestedRun(plan.Annotations)
 	return watched.View{
 		Found: true, Open: true,
-		Due: plan.Status.ObservedGeneration != plan.Generation || (requested != "" && requested != plan.Status.HandledRunNow),
+		Due: plan.Status.ObservedGeneration != plan.Generation || (requested != "" && requested != plan.Status.HandledRunNow) ||
+			ofAnother(plan),
 	}, nil
 }
 
-// events: the request for a run matters, too. Default plans are compared when somebody has changed one.
+// ofAnother: a restore has brought the status of another plan.
+func ofAnother(plan *holdfastv1alpha1.BackupPlan) bool {
+	return plan.Status.UID != "" && plan.Status.UID != plan.UID
+}
+
+// events: the request for a run and a status that a restore has brought matter, too. Default plans are compared when somebody has
+// changed one.
 func (p *plans) events() watched.Events {
 	own := p.OwnEvents(false, func(before, after client.Object) bool {
 		requested := holdfastv1alpha1.RequestedRun
-		return requested(before.GetAnnotations()) != requested(after.GetAnnotations())
+		return requested(before.GetAnnotations()) != requested(after.GetAnnotations()) ||
+			ofAnother(after.(*holdfastv1alpha1.BackupPlan))
 	})
 	return watched.Both(own, watched.Events{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ watched.Queue) {

@@ -38,6 +38,8 @@ func TestAPlansWorkflowRunsAsLongAsThePlanExists(t *testing.T) {
 	long := planned()
 	long.Annotations = map[string]string{holdfastv1alpha1.AnnotationRunNow: strings.Repeat("1", 1000)}
 	long.Status.HandledRunNow = holdfastv1alpha1.RequestedRun(long.Annotations)
+	restored := planned()
+	restored.Status.UID = "uid-old"
 	another := planned()
 	another.UID = "uid-another"
 	for title, test := range map[string]struct {
@@ -49,6 +51,7 @@ func TestAPlansWorkflowRunsAsLongAsThePlanExists(t *testing.T) {
 		"a run is requested": {[]client.Object{requested}, due},
 		"and made":           {[]client.Object{handled}, open},
 		"also a long value":  {[]client.Object{inCache(t, long)}, open},
+		"another's status":   {[]client.Object{restored}, due},
 		"it is gone":         {nil, gone},
 		"another is there":   {[]client.Object{another}, gone},
 	} {
@@ -66,8 +69,9 @@ func TestWhichEventsConcernAPlan(t *testing.T) {
 		change   func(*holdfastv1alpha1.BackupPlan)
 		concerns bool
 	}{
-		"its status": {func(p *holdfastv1alpha1.BackupPlan) { p.Status.Counts.Good++ }, false},
-		"its spec":   {func(p *holdfastv1alpha1.BackupPlan) { p.Generation++ }, true},
+		"its status":               {func(p *holdfastv1alpha1.BackupPlan) { p.Status.Counts.Good++ }, false},
+		"its status, by a restore": {func(p *holdfastv1alpha1.BackupPlan) { p.Status.UID = "uid-old" }, true},
+		"its spec":                 {func(p *holdfastv1alpha1.BackupPlan) { p.Generation++ }, true},
 		"a request for a run": {func(p *holdfastv1alpha1.BackupPlan) {
 			p.Annotations = map[string]string{holdfastv1alpha1.AnnotationRunNow: "1"}
 		}, true},

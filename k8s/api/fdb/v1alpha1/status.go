@@ -1,9 +1,17 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // FoundationDBBackupStatus is the last observed state of a FoundationDBBackup.
 type FoundationDBBackupStatus struct {
+	// uid is the UID of the FoundationDBBackup that the status is of. A restore may bring the status of another one, which is
+	// dropped.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+
 	// observedGeneration is the metadata.generation that the status is of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // Conditions of a BackupPlan. Operators, monitoring rules and scripts may depend on them, and on their reasons.
 const (
@@ -68,6 +71,10 @@ const (
 
 // BackupPlanStatus is what is known about a plan.
 type BackupPlanStatus struct {
+	// uid is the UID of the plan that the status is of. A restore may bring the status of another plan, which is dropped.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+
 	// observedGeneration is the generation of the spec that the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
