@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	corev1 "k8s.io/api/core/v1"
@@ -119,7 +120,9 @@ func (p *pass) create(ctx context.Context, key client.ObjectKey, spec holdfastv1
 	plan := &holdfastv1alpha1.BackupPlan{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: key.Namespace, Name: key.Name,
-			Labels: map[string]string{holdfastv1alpha1.LabelDefaultPlan: holdfastv1alpha1.LabelDefaultPlanValue},
+			Labels: map[string]string{
+				holdfastv1alpha1.LabelDefaultPlan: holdfastv1alpha1.LabelDefaultPlanValue, velerov1.ExcludeFromBackupLabel: "true",
+			},
 		},
 		Spec: *spec.DeepCopy(),
 	}
@@ -136,11 +139,13 @@ func (p *pass) create(ctx context.Context, key client.ObjectKey, spec holdfastv1
 	return nil
 }
 
-// change has a plan be as the policy says.
+// change has a plan be as the policy says. No backup holds it: a restore would bring what the policy no longer gives.
 func (p *pass) change(ctx context.Context, plan *holdfastv1alpha1.BackupPlan, spec holdfastv1alpha1.BackupPlanSpec) error {
-	if equality.Semantic.DeepEqual(planspec.Defaulted(plan.Spec), planspec.Defaulted(spec)) {
+	if plan.Labels[velerov1.ExcludeFromBackupLabel] == "true" &&
+		equality.Semantic.DeepEqual(planspec.Defaulted(plan.Spec), planspec.Defaulted(spec)) {
 		return nil
 	}
+	plan.Labels[velerov1.ExcludeFromBackupLabel] = "true"
 	plan.Spec = *spec.DeepCopy()
 	if err := p.Client.Update(ctx, plan); err != nil { // with the resourceVersion read
 		return p.refused(client.ObjectKeyFromObject(plan), err)

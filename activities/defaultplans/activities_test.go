@@ -50,6 +50,16 @@ func TestNamespacesGetTheirDefaultPlansAndLoseThem(t *testing.T) {
 	assert.Equal(t, contract.DefaultPlansResult{Created: 1}, result, "only where the selector matches, and not where Velero is")
 	assert.Equal(t, "true", w.ReadPlan("nightly").Labels[holdfastv1alpha1.LabelDefaultPlan])
 
+	assert.Equal(t, "true", w.ReadPlan("nightly").Labels["velero.io/exclude-from-backup"])
+
+	older := w.ReadPlan("nightly")
+	delete(older.Labels, "velero.io/exclude-from-backup")
+	require.NoError(t, w.Client.Update(t.Context(), older))
+	result, err = keep(t, w)
+	require.NoError(t, err)
+	assert.Equal(t, contract.DefaultPlansResult{Changed: 1}, result)
+	assert.Equal(t, "true", w.ReadPlan("nightly").Labels["velero.io/exclude-from-backup"])
+
 	writes := len(w.Writes())
 	result, err = keep(t, w)
 	require.NoError(t, err)

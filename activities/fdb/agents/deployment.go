@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,7 @@ func Deployment(object *fdbv1alpha1.FoundationDBBackup, version string) (*appsv1
 	deployment := &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: object.Name, Namespace: object.Namespace, Labels: labels(object),
+			Name: object.Name, Namespace: object.Namespace, Labels: marked(object),
 			OwnerReferences: []metav1.OwnerReference{controller(object)},
 		},
 		Spec: appsv1.DeploymentSpec{
@@ -57,6 +58,12 @@ func count(object *fdbv1alpha1.FoundationDBBackup) int32 {
 
 func labels(object *fdbv1alpha1.FoundationDBBackup) map[string]string {
 	return map[string]string{fdbv1alpha1.LabelBackup: object.Name}
+}
+
+// marked are the labels of what no backup of the namespace holds: restored agents would be nobody's, and a restored pod that
+// expires or deletes data would do it again.
+func marked(object *fdbv1alpha1.FoundationDBBackup) map[string]string {
+	return with(labels(object), map[string]string{velerov1.ExcludeFromBackupLabel: "true"})
 }
 
 func hashOf(deployment *appsv1.Deployment) (string, error) {

@@ -21,7 +21,7 @@ selector: {matchLabels: {fdb.holdfast.dev/backup: nightly}}
 strategy: {}
 template:
   metadata:
-    labels: {fdb.holdfast.dev/backup: nightly}
+    labels: {fdb.holdfast.dev/backup: nightly, velero.io/exclude-from-backup: "true"}
   spec:
     automountServiceAccountToken: false
     securityContext:
@@ -68,7 +68,7 @@ template:
 	assert.JSONEq(t, string(content), asJSON(t, deployment.Spec))
 	assert.Equal(t, "nightly", deployment.Name)
 	assert.Equal(t, "team-a", deployment.Namespace)
-	assert.Equal(t, map[string]string{fdbv1alpha1.LabelBackup: "nightly"}, deployment.Labels)
+	assert.Equal(t, map[string]string{fdbv1alpha1.LabelBackup: "nightly", "velero.io/exclude-from-backup": "true"}, deployment.Labels)
 	assert.Equal(t, []metav1.OwnerReference{{
 		APIVersion: "fdb.holdfast.dev/v1alpha1", Kind: "FoundationDBBackup", Name: "nightly", UID: "uid-1",
 		Controller: new(true),

@@ -66,7 +66,9 @@ func TestATemplateChangesWhatItNames(t *testing.T) {
 	assert.Equal(t, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/log"}}, volumes["logs"])
 
 	template := build(t, backup(`{"metadata":{"labels":{"team":"a"},"annotations":{"a":"b"}}}`)).Spec.Template
-	assert.Equal(t, map[string]string{"team": "a", "fdb.holdfast.dev/backup": "nightly"}, template.Labels)
+	assert.Equal(t, map[string]string{
+		"team": "a", "fdb.holdfast.dev/backup": "nightly", "velero.io/exclude-from-backup": "true",
+	}, template.Labels)
 	assert.Equal(t, map[string]string{"a": "b"}, template.Annotations)
 }
 

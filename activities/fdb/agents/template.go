@@ -67,7 +67,7 @@ func base(object *fdbv1alpha1.FoundationDBBackup, version string) (*corev1.PodTe
 		return nil, fmt.Errorf("there is no backup type %q", object.Spec.BackupType)
 	}
 	return &corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels(object)},
+		ObjectMeta: metav1.ObjectMeta{Labels: marked(object)},
 		Spec: corev1.PodSpec{
 			InitContainers:               []corev1.Container{initContainer(version)},
 			Containers:                   []corev1.Container{mainContainer(object, method, version)},

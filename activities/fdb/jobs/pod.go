@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,6 +95,8 @@ func Pod(
 		fdbv1alpha1.LabelExpiry: object.Name,
 		fdbv1alpha1.LabelTurn:   strconv.FormatInt(step.Turn, 10),
 		fdbv1alpha1.LabelJob:    string(step.Job),
+
+		velerov1.ExcludeFromBackupLabel: "true", // whatever the user's template says
 	})
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},

@@ -123,6 +123,7 @@ func TestWhosePodItIs(t *testing.T) {
 		`"annotations":{"sidecar.istio.io/inject":"false"}}}`, expireStep())
 	assert.Equal(t, map[string]string{
 		"app": "x", fdbv1alpha1.LabelExpiry: "nightly", fdbv1alpha1.LabelTurn: "1795000000", fdbv1alpha1.LabelJob: "expire",
+		"velero.io/exclude-from-backup": "true",
 	}, pod.Labels, "without the label by which the agents' Deployment adopts pods")
 	assert.Equal(t, map[string]string{"sidecar.istio.io/inject": "false"}, pod.Annotations)
 	assert.Equal(t, []metav1.OwnerReference{{
