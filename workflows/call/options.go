@@ -41,7 +41,7 @@ func Flag[T comparable](ctx workflow.Context, effect string, present, fallback T
 	err := workflow.MutableSideEffect(ctx, effect, func(workflow.Context) any { return present },
 		func(a, b any) bool { return a == b }).Get(&recorded)
 	if err != nil {
-		workflow.GetLogger(ctx).Error("flags in the history not readable, the defaults hold", "effect", effect, "error", err)
+		workflow.GetLogger(ctx).Error("flags in the history cannot be read, the defaults apply", "effect", effect, "error", err)
 		return fallback
 	}
 	return recorded

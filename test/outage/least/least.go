@@ -1,7 +1,7 @@
 // Package least measures counts that a busy machine makes larger: writes, events, requests. It tries some again; what the product
 // does too often it does in each measurement.
 //
-// Only tests and test/bench import it. It imports nothing of ours.
+// Only tests and test/bench import it.
 package least
 
 import "maps"
