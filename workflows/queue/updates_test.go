@@ -73,7 +73,7 @@ func TestAnOperatorGivesTheNextTurn(t *testing.T) {
 	plays(t, w, time.Minute, "0 a-1", "20 a-3", "30 b-1")
 	assert.Equal(t, []string{
 		"a/a-3 has the next turn: 1 of 1 run, and it begins when fewer do.",
-		"refused: a/a-1 has its turn since 2026-08-01T12:00:00Z",
+		"refused: a/a-1 has had its turn since 2026-08-01T12:00:00Z",
 		"refused: a/a-9 is not waiting for a turn in Kubernetes cluster west: a NonAdminBackup waits while its condition Queued has reason " +
 			"WaitingForTurn; see what 'holdfast queue' shows",
 	}, w.answers)

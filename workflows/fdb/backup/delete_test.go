@@ -72,7 +72,7 @@ func TestDataAreDeletedWithTheirObject(t *testing.T) {
 				})
 			},
 			within: 11 * time.Minute, queued: []contract.FDBJob{del, none}, reason: fdbv1alpha1.ExpiryDeleted,
-			note: "there are no data", releases: 2, guarded: 2,
+			note: "the backup has no data", releases: 2, guarded: 2,
 		},
 		"at once if nothing was ever started": {
 			prepare: func(w *backupWorld) {

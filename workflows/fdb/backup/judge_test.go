@@ -82,7 +82,7 @@ var judgements = map[string]struct {
 	"others want a pause":               {of: []change{opposed}, want: []string{"IncorrectBackupState/PauseDisagreement"}, says: "team/other"},
 	"the tag is in use":                 {of: []change{foreign}, want: []string{"IncorrectBackupState/TagTaken"}, says: "fdbbackup abort -t default"},
 	"the data of too many are there":    {of: []change{isNew, cluttered}, want: []string{"IncorrectBackupState/NotRunning", "MisconfiguredBackup/TooManyBackups"}, says: "fdbbackup delete"},
-	"a stop is due":                     {of: []change{asks("Stopped")}, want: []string{"IncorrectBackupState/NotStopped"}, says: "is to be stopped"},
+	"a stop is due":                     {of: []change{asks("Stopped")}, want: []string{"IncorrectBackupState/NotStopped"}, says: "will be stopped"},
 	"it is stopped":                     {of: []change{asks("Stopped"), ended}},
 	"it is stopped on a tag in use":     {of: []change{asks("Stopped"), foreign}},
 	"a command fails":                   {of: []change{isNew}, failed: failing(contract.FDBClassDenied), want: []string{"IncorrectBackupState/ToolFailing"}, says: "fdbbackup start has failed"},

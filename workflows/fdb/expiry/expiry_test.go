@@ -122,7 +122,7 @@ func TestAPodWithoutResult(t *testing.T) {
 			prepare: func(w *turnWorld, r *turnRun) {
 				r.After(2*time.Minute, func() { delete(w.pods, "lab-1785585600-1") })
 			},
-			message: "somebody has deleted it", minutes: 3,
+			message: "was deleted before it left", minutes: 3,
 		},
 		"hangs": {
 			prepare: func(*turnWorld, *turnRun) {},

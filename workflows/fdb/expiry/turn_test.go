@@ -27,7 +27,7 @@ func TestWhatAPodsEndMeans(t *testing.T) {
 		"it has none":          {pod: contract.FDBPodView{Name: "p", Found: true, Ended: true}, over: true, want: "without a result"},
 		"it is evicted":        {pod: contract.FDBPodView{Name: "p", Found: true, Failed: "Evicted"}, over: true, want: "no result: Evicted"},
 		"it goes":              {pod: contract.FDBPodView{Name: "p", Found: true, Terminating: true}, over: true, want: "deleted by somebody else"},
-		"it is gone":           {pod: contract.FDBPodView{Name: "p"}, over: true, want: "somebody has deleted it"},
+		"it is gone":           {pod: contract.FDBPodView{Name: "p"}, over: true, want: "was deleted before it left"},
 		"it cannot be created": {pod: contract.FDBPodView{Name: "p", Refused: true, Failed: "quota"}, over: true, want: "cannot be created: quota"},
 	}
 	for title, test := range tests {
