@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 const (
@@ -255,9 +256,10 @@ func TestABackupInAnotherTenantsLocationIsNobodys(t *testing.T) {
 				got, err := world.Backups.Gatherer.Gather(t.Context(), fake.Ref(name))
 				require.NoError(t, err)
 				assert.Equal(t, test.own, got.Backup != nil)
-				asked, err := world.Backups.Gatherer.BackupOf(t.Context(), nab)
+				finder := velero.Finder{Reader: world.Client, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace}
+				found, err := finder.Backup(t.Context(), nab)
 				require.NoError(t, err)
-				assert.Equal(t, test.own, asked != nil, "a restore and a download ask so")
+				assert.Equal(t, test.own, found.Made != nil, "a restore and a download find it so")
 				assert.Equal(t, test.own, got.View(now).Velero.Exists)
 				if test.in == "default" || test.in == "" {
 					assert.Zero(t, reads, "an ordinary backup costs no request more")

@@ -64,7 +64,7 @@ func TestUnsettledObjectKeepsItsWorkflow(t *testing.T) {
 	s.RegisterDelayedCallback(func() {
 		answer, err := s.QueryWorkflow(contract.QueryState)
 		require.NoError(t, err)
-		var state contract.BackupState
+		var state contract.State[contract.BackupView]
 		require.NoError(t, answer.Get(&state))
 		assert.True(t, state.View.Velero.Exists)
 		details = workflowtest.CurrentDetails(t, s)

@@ -55,7 +55,7 @@ func TestADownloadIsRequestedAnsweredAndSettles(t *testing.T) {
 	}, s.World.Writes())
 	state, err := s.QueryWorkflow(contract.QueryState)
 	require.NoError(t, err)
-	var seen contract.DownloadState
+	var seen contract.State[contract.DownloadView]
 	require.NoError(t, state.Get(&seen))
 	assert.True(t, seen.View.Answered)
 }

@@ -15,7 +15,6 @@ import (
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/entity"
 	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/workflowtest/environment"
 	"holdfast.dev/holdfast/workflows/workflowtest/property"

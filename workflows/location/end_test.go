@@ -72,7 +72,7 @@ func TestALocationWaitsForWhatOthersHold(t *testing.T) {
 		s.RegisterDelayedCallback(func() {
 			state, err := s.QueryWorkflow(contract.QueryState)
 			require.NoError(t, err)
-			var now contract.LocationState
+			var now contract.State[contract.LocationView]
 			require.NoError(t, state.Get(&now))
 			assert.Contains(t, now.View.Held, "BackupStorageLocation "+fake.OADPNamespace+"/"+fake.LocationName(workflowtest.Backup))
 			assert.Contains(t, now.View.Held, "example.com/hold")

@@ -129,7 +129,7 @@ func (r *queueRun) validateNext(in contract.NextTurn) error {
 	case strings.TrimSpace(in.Reason) == "":
 		return refuse("reason: must be set; it stays in the history of the queue")
 	case len(in.Reason) > maxReason:
-		return refuse("reason: must have at most %d bytes, has %d", len(in.Reason), maxReason)
+		return refuse("reason: must have at most %d bytes, has %d", maxReason, len(in.Reason))
 	}
 	if err := r.validatePool(in.Pool); err != nil {
 		return err

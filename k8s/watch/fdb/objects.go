@@ -23,7 +23,7 @@ var fdbBackups = caches.New(caches.Kind{
 		Expiry: fdbv1alpha1.BackupExpiry{DeletionFinalizer: of.Spec.Expiry.DeletionFinalizer},
 	}
 	kept.Status = fdbv1alpha1.FoundationDBBackupStatus{
-		UID: of.Status.UID, ObservedGeneration: of.Status.ObservedGeneration, Reconciled: of.Status.Reconciled,
+		UID: trim.Name(of.Status.UID), ObservedGeneration: of.Status.ObservedGeneration, Reconciled: of.Status.Reconciled,
 		Conditions: trim.Reasons(of.Status.Conditions),
 	}
 	for _, each := range trim.Last(of.Status.Backups) {

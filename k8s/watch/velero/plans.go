@@ -30,7 +30,7 @@ var backupPlans = caches.New(caches.Kind{
 		Paused: spec.Paused, Objective: spec.Objective,
 	}
 	kept.Status = holdfastv1alpha1.BackupPlanStatus{
-		UID: status.UID, ObservedGeneration: status.ObservedGeneration, Paused: trim.Name(status.Paused),
+		UID: trim.Name(status.UID), ObservedGeneration: status.ObservedGeneration, Paused: trim.Name(status.Paused),
 		NextRun: status.NextRun, HandledRunNow: trim.Text(status.HandledRunNow), Counts: status.Counts,
 		Conditions: trim.Reasons(status.Conditions),
 	}

@@ -91,7 +91,7 @@ func TestJudge(t *testing.T) {
 		"it had failed":                  {with(planned, shown("failed")), nil, state, "FinalizationFailing", "see status.finalization"},
 
 		"stopped":                      {with(in("aborted"), stopped), nil, state, "Aborted", "as restoreState says: the destination holds partial data"},
-		"aborted by somebody":          {with(in("aborted")), nil, state, "Aborted", "by somebody else"},
+		"aborted by somebody":          {with(in("aborted")), nil, state, "Aborted", "by somebody other than Holdfast"},
 		"stopped before the start":     {with(planned, stopped), nil, "", "", ""},
 		"to be stopped":                {with(in("running"), stopped), nil, state, "NotAborted", "Running and is to be aborted"},
 		"an abort that fails":          {with(in("running"), stopped), &fdbrestore.Attempt{Operation: contract.FDBRestoreAbort, Failure: &contract.FDBFailure{Message: "x"}}, state, "ToolFailing", "fdbrestore abort has failed"},
@@ -160,7 +160,7 @@ func TestReleaseDue(t *testing.T) {
 		"another database":                  {s: with(in("running"), shown("running"), elsewhere), due: true, says: "another database"},
 		"planned, and it may be started":    {s: with(planned, silent)},
 		"it does not answer":                {s: with(in("running"), shown("running"), silent, since(limit-time.Second))},
-		"for long":                          {s: with(in("running"), shown("running"), silent, since(limit)), due: true, says: "no answer; if it was started"},
+		"for long":                          {s: with(in("running"), shown("running"), silent, since(limit)), due: true, says: "no answer. If it was started"},
 		"an abort fails":                    {s: with(in("running"), since(limit)), failed: failed},
 		"an abort fails, and all must go":   {s: with(in("running"), ending), failed: failed, due: true, says: "refused"},
 		"an abort is late, and all must go": {s: with(in("running"), ending), due: true, says: "has not ended yet"},
