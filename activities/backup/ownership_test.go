@@ -240,9 +240,9 @@ func TestABackupInAnotherTenantsLocationIsNobodys(t *testing.T) {
 				if recorded := nab.Status.VeleroBackup; recorded != nil {
 					called = recorded.NACUUID
 				}
-				velero := made(called, "team", name)
-				velero.Spec.StorageLocation = test.in
-				world := fake.New(t, nab, velero)
+				backup := made(called, "team", name)
+				backup.Spec.StorageLocation = test.in
+				world := fake.New(t, nab, backup)
 				if test.there != nil {
 					require.NoError(t, world.Client.Create(t.Context(), test.there.DeepCopy()))
 				}

@@ -104,8 +104,8 @@ func TestAFileThatATenantMayNotHaveIsRefused(t *testing.T) {
 		"of a backup that Velero refused":            {log, nightly, phase("FailedValidation"), noBackup, `cannot get nonadminbackup: Velero refused NonAdminBackup "nightly", so it has no files`},
 		"in the administrator's location":            {log, nightly, fake.Taken(nightly, fake.AdminLocation, ""), notUsed, "backup does not use nonadminbackupstoragelocation, recreate nadr to process"},
 		"in another tenant's location":               {log, nightly, fake.Taken(nightly, "crew-store", "crew"), notUsed, "backup does not use nonadminbackupstoragelocation, recreate nadr to process"},
-		"in a location that is away":                 {log, nightly, without[*velerov1.BackupStorageLocation](stored()), noBackup, `cannot get nonadminbackup: the storage location of NonAdminBackup "nightly" is not there`},
-		"in no location":                             {log, nightly, altered(stored(), func(b *velerov1.Backup) { b.Spec.StorageLocation = "" }), noBackup, `cannot get nonadminbackup: the storage location of NonAdminBackup "nightly" is not there`},
+		"in a location that is away":                 {log, nightly, without[*velerov1.BackupStorageLocation](stored()), noBackup, `cannot get nonadminbackup: the storage location of NonAdminBackup "nightly" does not exist`},
+		"in no location":                             {log, nightly, altered(stored(), func(b *velerov1.Backup) { b.Spec.StorageLocation = "" }), noBackup, `cannot get nonadminbackup: the storage location of NonAdminBackup "nightly" does not exist`},
 		"in a tenant's location, nobody knows whose": {log, nightly, altered(stored(), func(l *velerov1.BackupStorageLocation) { l.Annotations = nil }), notUsed, "backup does not use nonadminbackupstoragelocation, recreate nadr to process"},
 		"of a backup, by a forged spec": {log, nightly, altered(fake.Taken(nightly, fake.AdminLocation, ""), func(n *oadpv1alpha1.NonAdminBackup) {
 			n.Spec.BackupSpec.StorageLocation = "store"

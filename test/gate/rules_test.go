@@ -223,7 +223,7 @@ func TestTheListOfFlakesIsChecked(t *testing.T) {
 	require.Len(t, flakes, 1)
 	assert.Equal(t, "TestX", flakes[0].Test)
 	for text, want := range map[string]string{
-		"test/e2e TestX | 2026-12-05":              "want FOLDER TEST",
+		"test/e2e TestX | 2026-12-05":              "must be FOLDER TEST",
 		"TestX | cause | 2026-12-05":               "the package's folder and a test function",
 		"test/e2e TestX/case | cause | 2026-12-05": "a test function",
 		"test/e2e TestX | | 2026-12-05":            "no suspected cause",

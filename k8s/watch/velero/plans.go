@@ -27,7 +27,10 @@ var backupPlans = caches.New(caches.Kind{
 	spec, status := &of.Spec, &of.Status
 	kept.Spec = holdfastv1alpha1.BackupPlanSpec{
 		Schedule: trim.Name(spec.Schedule), TimeZone: trim.Name(spec.TimeZone), Jitter: trim.Name(spec.Jitter),
-		Paused: spec.Paused, Objective: spec.Objective,
+		Paused: spec.Paused,
+	}
+	if objective := spec.Objective; objective != nil {
+		kept.Spec.Objective = &holdfastv1alpha1.Objective{RecoveryPoint: trim.Name(objective.RecoveryPoint)}
 	}
 	kept.Status = holdfastv1alpha1.BackupPlanStatus{
 		UID: trim.Name(status.UID), ObservedGeneration: status.ObservedGeneration, Paused: trim.Name(status.Paused),
