@@ -50,7 +50,7 @@ func (r Recorder) Verdict(object client.Object, phase oadpv1alpha1.NonAdminPhase
 
 // Created records that the Velero object of that name was created. The time that took is not measured if it was the tenant's, or
 // the queue's.
-func (r Recorder) Created(object client.Object, name string, phaseBefore string, waited bool) {
+func (r Recorder) Created(object client.Object, name, phaseBefore string, waited bool) {
 	if phaseBefore != string(oadpv1alpha1.NonAdminPhaseBackingOff) && !waited {
 		r.Metrics.Created(object.GetCreationTimestamp().Time)
 	}

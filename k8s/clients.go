@@ -31,8 +31,8 @@ func Scheme() *runtime.Scheme {
 }
 
 // RESTConfig loads kubeconfig, or the in-cluster configuration when it is empty, and applies the client-side limits
-// (requests per second and burst; zero keeps client-go's defaults). userAgent names the process, also as the manager of the fields
-// that its client writes.
+// (requests per second and burst; zero keeps client-go's defaults). userAgent names the process, also as the manager of the
+// fields that its client writes.
 func RESTConfig(kubeconfig, userAgent string, qps float32, burst int) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

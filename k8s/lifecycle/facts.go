@@ -17,7 +17,7 @@ func Accepted(object client.Object) *metav1.Condition {
 	return meta.FindStatusCondition(*of(object).conditions, string(oadpv1alpha1.NonAdminConditionAccepted))
 }
 
-// EverCreated: the status says that the Velero object was made once. Queued counts too because the phase changes.
+// EverCreated reports whether the status says that the Velero object was made once. Queued counts too because the phase changes.
 func EverCreated(object client.Object) bool {
 	r := of(object)
 	return *r.phase == oadpv1alpha1.NonAdminPhaseCreated ||
@@ -31,14 +31,14 @@ func DeletionRequested(object client.Object) bool {
 	return !object.GetDeletionTimestamp().IsZero() || (is && (nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup))
 }
 
-// AbsenceReported: the status says that the Velero object is gone.
+// AbsenceReported reports whether the status says that the Velero object is gone.
 func AbsenceReported(object client.Object) bool {
 	accepted := Accepted(object)
 	return accepted != nil && accepted.Reason == of(object).kind.absent.Reason
 }
 
-// SpecJudged: the Accepted condition is about the present generation and would be the same today, by a verdict that may not be
-// known. Outside BackingOff a judged spec is judged again only if the Velero object has reappeared.
+// SpecJudged reports whether the Accepted condition is about the present generation and would be the same today, by a verdict
+// that may not be known. Outside BackingOff a judged spec is judged again only if the Velero object has reappeared.
 func SpecJudged(object client.Object, exists bool, today *check.Verdict) bool {
 	r, accepted := of(object), Accepted(object)
 	if accepted == nil || accepted.ObservedGeneration != r.GetGeneration() {

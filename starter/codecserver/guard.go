@@ -82,7 +82,8 @@ func (g *codecGuard) protect(next http.Handler) http.Handler {
 		}
 		if !g.known(r, token) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			g.refuse(w, r, "the token of --token-file is required: in Authorization: Bearer, or entered at /login", http.StatusUnauthorized)
+			g.refuse(w, r, "the token of --token-file is required: in Authorization: Bearer, or entered at /login",
+				http.StatusUnauthorized)
 			return
 		}
 		w.Header().Set("Cache-Control", "no-store")

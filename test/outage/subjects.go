@@ -72,7 +72,9 @@ func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
 	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		return err
 	}
-	environment := append([]string{failpoint.EnvURL + "=" + s.Driver.URL(), failpoint.EnvNamespace + "=" + o.Namespace}, o.Environment...)
+	environment := append([]string{
+		failpoint.EnvURL + "=" + s.Driver.URL(), failpoint.EnvNamespace + "=" + o.Namespace,
+	}, o.Environment...)
 	common := []string{"--cluster-id=" + o.Namespace}
 	s.Watcher, err = s.stack.Other(ctx, env.Watcher, "watcher-"+o.Namespace, o.Binaries[tools.Holdfast], environment,
 		slices.Concat(common, o.WatchArgs)...)

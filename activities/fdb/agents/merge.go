@@ -34,8 +34,8 @@ const maxUnknown = 3
 // other backups. They come after ours: FoundationDB reads an account from the first file that has it, so this backup uses its own
 // accounts.
 //
-// Other pods of the backup are made from it, too: they run with the same image, rights, secrets and node constraints. resources are
-// used for container "foundationdb" where the user sets none; nil are those of an agent.
+// Other pods of the backup are made from it, too: they run with the same image, rights, secrets and node constraints. resources
+// are used for container "foundationdb" where the user sets none; nil are those of an agent.
 func PodTemplate(
 	object *fdbv1alpha1.FoundationDBBackup, version string, resources *corev1.ResourceRequirements,
 ) (*corev1.PodTemplateSpec, error) {

@@ -125,8 +125,8 @@ func (b *Activities) update(
 	return activities.Update(fdbv1alpha1.ResourceFoundationDBBackups, gather, seen, (*sight).view)
 }
 
-// beginAnew drops the status that a restore has brought. Its backups are those of the object in the backup: their data are not this
-// object's to expire, nor to delete.
+// beginAnew drops the status that a restore has brought. Its backups are those of the object in the backup: their data are not
+// this object's to expire, nor to delete.
 func (b *Activities) beginAnew(
 	ctx context.Context, ref contract.ObjectRef, object *fdbv1alpha1.FoundationDBBackup,
 ) (*gather.Objects, error) {

@@ -5,6 +5,7 @@
 // The worker registers Tools on the tools' queue; the activities of restores share its lock and limits.
 package tools
 
-// Secrets are the credentials of stores and the certificates of databases. A pod template may have FDB_TLS_CA_FILE from a ConfigMap.
+// Secrets are the credentials of stores and the certificates of databases. A pod template may have FDB_TLS_CA_FILE from a
+// ConfigMap.
 //
 // +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get

@@ -13,7 +13,9 @@ import (
 // Configuration is what is Holdfast's own in a tenant's backup. A restore makes it anew, and never updates it: old rules of
 // retention would delete backups that the present ones keep.
 var Configuration = slices.Concat(
-	inGroup(holdfastv1alpha1.GroupVersion, holdfastv1alpha1.Configuration), inGroup(fdbv1alpha1.GroupVersion, fdbv1alpha1.Configuration))
+	inGroup(holdfastv1alpha1.GroupVersion, holdfastv1alpha1.Configuration),
+	inGroup(fdbv1alpha1.GroupVersion, fdbv1alpha1.Configuration),
+)
 
 func inGroup(version schema.GroupVersion, resources []string) []string {
 	var names []string
