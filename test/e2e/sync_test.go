@@ -292,7 +292,8 @@ func TestWhatIsTooLargeForVeleroIsKeptFromIt(t *testing.T) {
 	assert.Equal(t, velerov1.BackupPhaseCompleted, veleroBackup(t, name).Status.Phase)
 
 	require.NoError(t, os.WriteFile(list, bomb.Bytes(), 0o644))
-	x.awaitRestoreRefused(x.restore("from-large", nab.Name), oadpv1alpha1.ReasonInvalidRestoreSpec)
+	x.awaitRestoreRefused(x.restore("from-large", nab.Name), oadpv1alpha1.ReasonInvalidRestoreSpec,
+		"its Velero Backup does not exist")
 	assert.Nil(t, veleroBackup(t, name), "it was read before Velero could")
 	x.remove(location)
 }
