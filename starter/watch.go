@@ -205,7 +205,7 @@ func assemble(
 		probe.Check{Name: "temporal", Probe: temporal.Ping, Recovered: watcher.TemporalRecovered},
 		probe.Check{Name: "search-attributes", Probe: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
 		probe.Check{Name: "payload-keys", Probe: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
-		probe.Check{Name: "kubernetes", Probe: apiServer, Recovered: watcher.Recovered},
+		probe.Check{Name: "kubernetes", Probe: apiServer},
 		probe.Check{Name: "watch", Probe: watcher.Watching},
 		probe.Check{Name: "non-admin-controller", Probe: rival.Probe},
 		probe.Check{Name: "policy", Probe: policyCheck(source, func(problem string) {

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -10,9 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/k8s/metrics/metricstest"
@@ -32,13 +28,11 @@ func TestAWatcherThatMayNotWatchIsNotReady(t *testing.T) {
 		"away":             {errAway, 0},
 		"expired":          {apierrors.NewResourceExpired("too old resource version"), 0},
 	}
-	reflector := toolscache.NewReflector(nil, nil, toolscache.NewStore(toolscache.MetaNamespaceKeyFunc), 0)
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			s := newStation(t)
 			s.watching.Store(true)
-			handle := CacheOptions(fake.OADPNamespace, s.Refusals).DefaultWatchErrorHandler
-			assert.InDelta(t, test.refused, metricstest.Counted(t, series, func() { handle(t.Context(), reflector, test.err) }), 0)
+			assert.InDelta(t, test.refused, metricstest.Counted(t, series, func() { s.Refusals.Take(test.err) }), 0)
 			if test.refused == 0 {
 				require.NoError(t, s.Watching(t.Context()))
 				return
@@ -49,17 +43,17 @@ func TestAWatcherThatMayNotWatchIsNotReady(t *testing.T) {
 	}
 }
 
-// Informers do not say that they may watch again; they only cease to say that they may not, which they do once a minute.
+// Informers do not say that they may watch again; they only cease to say that they may not, which they do once a second.
 func TestAWatcherIsReadyAgainWhenNothingIsRefusedAnyMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(t)
 		s.watching.Store(true)
 		for range 5 {
 			s.Refusals.Take(errNoRight)
-			time.Sleep(time.Minute)
+			time.Sleep(20 * time.Second)
 			require.Error(t, s.Watching(t.Context()))
 		}
-		time.Sleep(30 * time.Second)
+		time.Sleep(10 * time.Second)
 		require.NoError(t, s.Watching(t.Context()))
 	})
 }
@@ -74,17 +68,4 @@ func TestRefusalsDoNotKeepTheWatcherFromLooking(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []watched.Request{request(name)}, s.asked())
 	})
-}
-
-func TestAReadOfASweepThatIsRefusedIsNoted(t *testing.T) {
-	s := newStation(t)
-	s.watching.Store(true)
-	require.NoError(t, s.live.Client.Create(t.Context(), fake.NAB(name)))
-	s.api = interceptor.NewClient(s.live.Client, interceptor.Funcs{
-		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return errNoRight
-		},
-	})
-	require.NoError(t, s.sweep(t.Context()))
-	require.ErrorIs(t, s.Watching(t.Context()), errNoRight)
 }

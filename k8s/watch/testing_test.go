@@ -24,30 +24,17 @@ const name = "nightly"
 var (
 	errAway    = watchtest.ErrAway
 	request    = watchtest.Request
-	forced     = watchtest.Forced
 	errNoRight = apierrors.NewForbidden(
 		oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), "", errors.New("no right to watch"))
 )
 
-// station is a Watcher without a cluster: the cache and the API server are two worlds in memory, which may differ.
+// station is a Watcher without a cluster: the cache is a world in memory.
 type station struct {
 	*Watcher
-	cache, live *fake.World
-	// api reads the live world, unless a test puts something before it.
-	api       client.Reader
+	cache     *fake.World
 	signals   *watchtest.Signals
 	written   *watchtest.Policy
 	informers *informers
-}
-
-// Get implements client.Reader.
-func (s *station) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	return s.api.Get(ctx, key, into, options...)
-}
-
-// List implements client.Reader.
-func (s *station) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	return s.api.List(ctx, list, options...)
 }
 
 func newStation(t *testing.T, objects ...client.Object) *station {
@@ -57,11 +44,9 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 func newStationOf(t *testing.T, foundationDB bool, objects ...client.Object) *station {
 	t.Helper()
 	s := &station{
-		cache: fake.New(t, objects...), live: fake.New(t), signals: &watchtest.Signals{}, written: &watchtest.Policy{},
-		informers: &informers{},
+		cache: fake.New(t, objects...), signals: &watchtest.Signals{}, written: &watchtest.Policy{}, informers: &informers{},
 	}
-	s.api = s.live.Client
-	s.Watcher = newWatcher(s.cache.Client, s, nil, Options{
+	s.Watcher = newWatcher(s.cache.Client, nil, Options{
 		ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 		ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute, FoundationDB: foundationDB,
 		Workflows: s.signals, Turns: &watchtest.Turns{}, Policy: s.written, Paused: func() error { return nil },

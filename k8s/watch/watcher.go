@@ -60,8 +60,7 @@ type Options struct {
 }
 
 // Watcher watches all kinds with one manager. Two may run at a time, and both signal; only the leader keeps queue positions and
-// Schedules. Ends are signalled before starts. While Temporal is down the workqueue retries for ever. After an outage of the
-// API server the watcher lists the objects live, without waiting for the informers' backoff.
+// Schedules. Ends are signalled before starts. While Temporal is down the workqueue retries for ever.
 type Watcher struct {
 	Options
 	kinds     []watched.Watcher
@@ -72,7 +71,6 @@ type Watcher struct {
 	news      *queue.News
 	keeper    *schedules.Keeper
 	watching  atomic.Bool // all caches are filled
-	recovery  atomic.Pointer[recovery]
 }
 
 // errNotWatching: events are not handled yet.
@@ -118,7 +116,7 @@ func watchedBy(kinds []watched.Watcher) (all []*caches.Kind) {
 func CacheOptions(oadpNamespace string, refusals *caches.Refusals) cache.Options {
 	env := &watched.Env{OADPNamespace: oadpNamespace}
 	kinds := append(velero.Kinds(&velero.Env{Env: env}), fdb.Kinds(env, nil)...)
-	return caches.Options(watchedBy(kinds), oadpNamespace, refusals.Handle)
+	return caches.Options(watchedBy(kinds), oadpNamespace, refusals)
 }
 
 // Add adds the watcher to a manager.
@@ -130,7 +128,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 			return nil, err
 		}
 	}
-	w := newWatcher(mgr.GetClient(), mgr.GetAPIReader(), clusters, options)
+	w := newWatcher(mgr.GetClient(), clusters, options)
 	w.caches = mgr.GetCache()
 	for _, kind := range w.kinds {
 		if err := kind.AddTo(mgr); err != nil {
@@ -146,7 +144,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 }
 
 // newWatcher makes the kinds. cached reads the caches, clusters is that of FoundationDBClusters.
-func newWatcher(cached client.Client, api client.Reader, clusters cache.Cache, options Options) *Watcher {
+func newWatcher(cached client.Client, clusters cache.Cache, options Options) *Watcher {
 	w := &Watcher{
 		Options: options, cached: cached, policy: &polledPolicy{source: options.Policy},
 		news: queue.NewNews(&queue.News{
@@ -160,7 +158,7 @@ func newWatcher(cached client.Client, api client.Reader, clusters cache.Cache, o
 	env := &watched.Env{
 		ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
 		ProgressInterval: w.ProgressInterval, ResyncInterval: w.ResyncInterval,
-		Client: cached, API: api, Workflows: w.Workflows, Paused: w.Paused, Refused: w.Refusals.Take, Log: w.Log,
+		Client: cached, Workflows: w.Workflows, Paused: w.Paused, Log: w.Log,
 	}
 	w.kinds = velero.Kinds(&velero.Env{
 		Env: env, Policy: w.policy, PositionsChanged: w.positions.Changed,
@@ -188,6 +186,19 @@ func (w *Watcher) led(ctx context.Context) {
 	all.Go(func() { w.keeper.Run(ctx) })
 	all.Go(func() { review.Run(ctx) })
 	all.Wait()
+}
+
+// TemporalRecovered is called when Temporal is available again: it may have lost the workflows of objects that are not settled.
+// All objects are judged.
+func (w *Watcher) TemporalRecovered(ctx context.Context) {
+	if !w.watching.Load() {
+		return // all are judged then anyway
+	}
+	go func() {
+		for _, kind := range w.kinds {
+			kind.RequeueAll(ctx)
+		}
+	}()
 }
 
 // plans calls do for each BackupPlan in the cache.

@@ -21,10 +21,8 @@ const (
 	hostilePatience = 20 * time.Minute
 	// hostileReady is how long a component may take to become ready among so many objects.
 	hostileReady = 5 * time.Minute
-	// sweepsOver: no sweep is under way when none has listed for so long. They are 10 s apart.
-	sweepsOver = 25 * time.Second
-	// sweepsPatience is how long the end of the sweeps is waited for.
-	sweepsPatience = 3 * time.Minute
+	// catchesUp is how long after the API server's return the watchers are observed: they list anew within seconds.
+	catchesUp = time.Minute
 )
 
 // crowd is what the watchers see in profile hostile.
@@ -173,7 +171,7 @@ func (r *rig) startOne(ctx context.Context, name string) error {
 	return err
 }
 
-// observeOutage stops the API server for a while, and returns when the sweeps that follow its return are over.
+// observeOutage stops the API server for a while, and observes the watchers for a minute after its return.
 func (r *rig) observeOutage(ctx context.Context, away time.Duration, report *hostileReport) error {
 	say("the API server is away for %s", away)
 	apiServer := r.stack.Component(env.KubeAPIServer)
@@ -199,9 +197,9 @@ func (r *rig) observeOutage(ctx context.Context, away time.Duration, report *hos
 	if err != nil {
 		return err
 	}
-	say("the API server is back; waiting for the end of the sweeps")
-	if report.SweptSeconds, err = r.awaitSwept(ctx, begin); err != nil {
-		return err
+	say("the API server is back; observing the watchers for %s", catchesUp)
+	if !sleep(ctx, catchesUp-time.Since(begin)) {
+		return ctx.Err()
 	}
 	if err := r.noteUsage(report, func(w *watcherReport) *phaseReport { return &w.Outage }); err != nil {
 		return err
@@ -234,30 +232,6 @@ func (r *rig) guard(ctx context.Context, stopMiB float64) (context.Context, func
 		}
 	}()
 	return guarded, func() { stop(nil) }
-}
-
-// awaitSwept returns how long after the API server's return the last sweep listed, or sweepsPatience if sweeps go on.
-func (r *rig) awaitSwept(ctx context.Context, since time.Time) (seconds float64, err error) {
-	for time.Since(since) < sweepsPatience {
-		requests, err := r.stack.Audit()
-		if err != nil {
-			return 0, err
-		}
-		last := since
-		for _, request := range requests {
-			if request.User == env.HoldfastWatcher && request.Verb == "list" && request.Resource == oadpv1alpha1.ResourceNonAdminBackups &&
-				request.At.After(last) {
-				last = request.At
-			}
-		}
-		if time.Since(last) > sweepsOver {
-			return last.Sub(since).Seconds(), nil
-		}
-		if !sleep(ctx, 10*time.Second) {
-			return 0, ctx.Err()
-		}
-	}
-	return sweepsPatience.Seconds(), nil
 }
 
 func (r *rig) noteUsage(report *hostileReport, phase func(*watcherReport) *phaseReport) error {

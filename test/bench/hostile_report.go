@@ -14,20 +14,18 @@ const watcherAimMiB = 600
 
 // hostileReport is what watchers took over a crowd of settled backups, of which some are large.
 type hostileReport struct {
-	Ordinary      int             `json:"ordinary"`
-	Large         int             `json:"large"`
-	OrdinaryBytes int             `json:"ordinaryBytes"`
-	LargeBytes    int             `json:"largeBytes"`
-	StoredMiB     float64         `json:"storedMiB"`
-	AwaySeconds   float64         `json:"awaySeconds"`
-	Shipped       shipped         `json:"shipped"`
-	Watchers      []watcherReport `json:"watchers"`
-	Start         asked           `json:"start"`
-	Outage        asked           `json:"outage"`
-	// SweptSeconds is how long after the API server's return the watchers swept.
-	SweptSeconds     float64 `json:"sweptSeconds"`
-	WorkflowsStarted int64   `json:"workflowsStarted"`
-	APIServer        usage   `json:"apiServer"`
+	Ordinary         int             `json:"ordinary"`
+	Large            int             `json:"large"`
+	OrdinaryBytes    int             `json:"ordinaryBytes"`
+	LargeBytes       int             `json:"largeBytes"`
+	StoredMiB        float64         `json:"storedMiB"`
+	AwaySeconds      float64         `json:"awaySeconds"`
+	Shipped          shipped         `json:"shipped"`
+	Watchers         []watcherReport `json:"watchers"`
+	Start            asked           `json:"start"`
+	Outage           asked           `json:"outage"`
+	WorkflowsStarted int64           `json:"workflowsStarted"`
+	APIServer        usage           `json:"apiServer"`
 }
 
 // watcherReport is one watcher's. What it used counts from its start, also after the outage.
@@ -101,7 +99,7 @@ func (r *hostileReport) print(out io.Writer) {
 	row("peak memory then, MiB", "%.0f", func(w watcherReport) float64 { return w.Start.PeakMiB })
 	row("CPU seconds then", "%.1f", func(w watcherReport) float64 { return w.Start.CPUSeconds })
 	row("ready after the API server's return, s", "%.1f", func(w watcherReport) float64 { return w.Outage.ReadySeconds })
-	row("peak memory after the sweeps, MiB", "%.0f", func(w watcherReport) float64 { return w.Outage.PeakMiB })
+	row("peak memory after the outage, MiB", "%.0f", func(w watcherReport) float64 { return w.Outage.PeakMiB })
 	row("CPU seconds in all", "%.1f", func(w watcherReport) float64 { return w.Outage.CPUSeconds })
 	_ = table.Flush() // the terminal
 	fmt.Fprintf(out, "\nAim: at most %d MiB; the manifest's limit is %.0f MiB.\n", watcherAimMiB, r.Shipped.LimitMiB)
@@ -112,6 +110,5 @@ func (r *hostileReport) print(out io.Writer) {
 		fmt.Fprintf(out, "Requests of all watchers %s: %d, of which %d lists and %d writes, Events apart.\n",
 			phase.name, phase.Requests, phase.Lists, phase.Writes)
 	}
-	fmt.Fprintf(out, "Last list of a sweep %.0f s after the return (watched for %.0f).\n", r.SweptSeconds, sweepsPatience.Seconds())
 	fmt.Fprintf(out, "Workflows started: %d. The API server's own peak: %.0f MiB.\n\n", r.WorkflowsStarted, r.APIServer.PeakMiB)
 }

@@ -21,21 +21,7 @@ var unusedHere = map[string]string{
 	"holdfast-watcher patch events.k8s.io/events": "an Event that repeats itself for six minutes",
 
 	"holdfast-worker manage-default holdfast.dev/backupplans": "ValidatingAdmissionPolicy holdfast-default-plans checks it",
-
-	"holdfast-watcher get holdfast.dev/backupplans":                                        missedInAnOutage,
-	"holdfast-watcher get oadp.openshift.io/nonadminbackups":                               missedInAnOutage,
-	"holdfast-watcher get oadp.openshift.io/nonadminrestores":                              missedInAnOutage,
-	"holdfast-watcher get oadp.openshift.io/nonadminbackupstoragelocations":                missedInAnOutage,
-	"holdfast-watcher get oadp.openshift.io/nonadminbackupstoragelocationapprovalrequests": missedInAnOutage,
-	"holdfast-watcher get oadp.openshift.io/nonadmindownloadrequests":                      missedInAnOutage,
-	"holdfast-watcher get velero.io/backups":                                               missedInAnOutage,
-	"holdfast-watcher get velero.io/restores":                                              missedInAnOutage,
-	"holdfast-watcher get velero.io/backupstoragelocations":                                missedInAnOutage,
-	"holdfast-watcher get velero.io/downloadrequests":                                      missedInAnOutage,
 }
-
-// missedInAnOutage: after an outage of the API server, of objects that have changed before the caches heard of it.
-const missedInAnOutage = "a change during an outage of the API server"
 
 // checkRights looks for rights that are missing or, where all tests have run, superfluous. Those for FoundationDB are test/fdb's.
 // It returns the exit status.

@@ -116,8 +116,8 @@ func Transform(kinds []*Kind) toolscache.TransformFunc {
 }
 
 // Options are the options of a cache: of each kind the objects that concern ours, and of every object only what is kept, from the
-// first list on. Failed lists and watches are handled by failed.
-func Options(kinds []*Kind, oadpNamespace string, failed toolscache.WatchErrorHandlerWithContext) cache.Options {
+// first list on. refusals records what the API server refuses.
+func Options(kinds []*Kind, oadpNamespace string, refusals *Refusals) cache.Options {
 	transform, selected := Transform(kinds), map[client.Object]cache.ByObject{}
 	for _, kind := range kinds {
 		if kind.InOADP {
@@ -129,7 +129,5 @@ func Options(kinds []*Kind, oadpNamespace string, failed toolscache.WatchErrorHa
 			selected[kind.Object] = cache.ByObject{Label: labels.NewSelector().Add(*labelled)}
 		}
 	}
-	return cache.Options{
-		DefaultTransform: transform, NewInformer: newInformer(transform), DefaultWatchErrorHandler: failed, ByObject: selected,
-	}
+	return cache.Options{DefaultTransform: transform, NewInformer: newInformer(transform, refusals.Take), ByObject: selected}
 }

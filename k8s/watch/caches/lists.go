@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
@@ -16,18 +17,14 @@ import (
 // objects. 30,000 objects take 6,000 requests, 12 seconds at 500 a second.
 const pageSize = 5
 
-// metadataPageSize is how many objects are in a page of metadata, which hold no structures of the tenants': a page takes at
-// most some 30 MB on the wire and half of that decoded. With pageSize, the sweeps after an outage took 26,000 requests for
-// 30,000 backups.
-const metadataPageSize = 25
-
 // pages is held while a page is read: several caches are filled at a time, and memory is reserved for one page.
 var pages = make(chan struct{}, 1)
 
 // newInformer makes informers whose lists never hold more than one page of untrimmed objects. An API server of 1.34 or later
 // streams the first list object by object, and pages are read only if that fails. An older one would send a whole list at once
-// if it may be served from its cache, and the reflector transforms nothing before it has the whole list.
-func newInformer(trim toolscache.TransformFunc) func(
+// if it may be served from its cache, and the reflector transforms nothing before it has the whole list. After an outage of the API
+// server they catch up within a few seconds, see outlast.
+func newInformer(trim toolscache.TransformFunc, refused func(error)) func(
 	toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
 	return func(
@@ -36,9 +33,13 @@ func newInformer(trim toolscache.TransformFunc) func(
 		inner := toolscache.ToListerWatcherWithContext(lists)
 		return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return listTrimmed(ctx, inner.ListWithContext, options, trim)
+				return listTrimmed(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+					return outlast(ctx, refused, func() (runtime.Object, error) { return inner.ListWithContext(ctx, options) })
+				}, options, trim)
 			},
-			WatchFuncWithContext: inner.WatchWithContext,
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				return outlast(ctx, refused, func() (watch.Interface, error) { return inner.WatchWithContext(ctx, options) })
+			},
 		}, kind, resync, indexers)
 	}
 }

@@ -89,13 +89,13 @@ func TestAnInformerReadsPagesWhereListsAreNotStreamed(t *testing.T) {
 		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			if options.SendInitialEvents != nil {
 				streams++
-				return nil, errors.New("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
+				return nil, errNoStreams
 			}
 			return watch.NewFake(), nil
 		},
 	}
 	assert.False(t, watchlist.DoesClientNotSupportWatchListSemantics(lists))
-	informer := newInformer(trimmed)(lists, &oadpv1alpha1.NonAdminBackup{}, 0, toolscache.Indexers{})
+	informer := newInformer(trimmed, func(error) {})(lists, &oadpv1alpha1.NonAdminBackup{}, 0, toolscache.Indexers{})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

@@ -1,34 +1,26 @@
 package caches
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	toolscache "k8s.io/client-go/tools/cache"
 
 	"holdfast.dev/holdfast/k8s/metrics"
 )
 
-// refusalCounts is how long one refusal counts: an informer retries after at most a minute.
-const refusalCounts = 90 * time.Second
+// refusalCounts is how long one refusal counts: informers and the election retry every few seconds.
+const refusalCounts = 30 * time.Second
 
-// Refusals remembers that the API server has refused the watcher something for lack of rights: a list or a watch, a read of a
-// sweep, or its Lease. The cache is then out of date, or no watcher leads, and nothing else shows it: informers and the
-// election retry silently. The zero value is ready for use.
+// Refusals remembers that the API server has refused the watcher something for lack of rights: a list, a watch, or its Lease. The
+// cache is then out of date, or no watcher leads, and nothing else shows it: informers and the election retry silently. The zero
+// value is ready for use.
 type Refusals struct{ last atomic.Pointer[refusal] }
 
 type refusal struct {
 	at  time.Time
 	err error
-}
-
-// Handle is the handler of a cache's failed lists and watches: it counts refusals, and logs as the default does.
-func (r *Refusals) Handle(ctx context.Context, reflector *toolscache.Reflector, err error) {
-	r.Take(err)
-	toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 }
 
 // Take records an error if it is a refusal.

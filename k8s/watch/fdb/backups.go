@@ -12,7 +12,7 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=get;list;watch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=list;watch
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch
 
 // backups are the FoundationDBBackups.
@@ -29,7 +29,6 @@ func newBackups(env *watched.Env, clusters cache.Cache) *backups {
 		Own: fdbBackups,
 		Judge: judge(fdbv1alpha1.KindFoundationDBBackup, settled,
 			func(object *fdbv1alpha1.FoundationDBBackup) int64 { return object.Status.ObservedGeneration }),
-		Sweep: watched.Sweep{Compared: []watched.Compared{{Of: &fdbv1alpha1.FoundationDBBackup{}, Concerns: watched.Itself}}},
 		// If Temporal loses its database, it loses who uses which container, and whose data expire.
 		Forgotten: idleWithData,
 		Census:    f.count,

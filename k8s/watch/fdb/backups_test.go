@@ -248,20 +248,6 @@ func TestTheVersionOfAClusterIsWrittenOnItsBackups(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// After an outage the informers may be silent: what the API server lists tells what was missed.
-func TestAfterAnOutageWhatWasMissedIsToldTheWorkflows(t *testing.T) {
-	s := newStation(t, fdbInTeam(name), fdbInTeam("quiet"))
-	for _, object := range []*fdbObject{
-		fdbInTeam(name, newerFDB), fdbInTeam("quiet"), fdbInTeam("stopped", stoppedFDB),
-	} {
-		require.NoError(t, s.live.Client.Create(t.Context(), object))
-	}
-	require.NoError(t, s.backups.Recover(t.Context()))
-	force := request(name)
-	force.Force = true
-	require.Equal(t, []Request{force}, s.backups.Requested())
-}
-
 // A Temporal that has lost its database has lost who uses which container: backups that have ended with data are served again.
 func TestAfterTheReturnOfTemporalStoppedBackupsWithDataAreSignalled(t *testing.T) {
 	empty := func(o *fdbObject) { o.Status.Backups = nil }

@@ -31,8 +31,8 @@ import (
 // ClusterCache is a cache of FoundationDBClusters alone. It waits until the FoundationDB operator has installed the kind; all
 // controllers would wait for a kind in the manager's cache.
 func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, error) {
-	options := caches.Options([]*caches.Kind{Clusters}, "", onceServed(refusals))
-	options.Scheme, options.Mapper = mgr.GetScheme(), mgr.GetRESTMapper()
+	options := caches.Options([]*caches.Kind{Clusters}, "", refusals)
+	options.Scheme, options.Mapper, options.DefaultWatchErrorHandler = mgr.GetScheme(), mgr.GetRESTMapper(), onceServed
 	clusters, err := cache.New(mgr.GetConfig(), options)
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of FoundationDBClusters: %w", err)
@@ -45,11 +45,9 @@ func ClusterCache(mgr manager.Manager, refusals *caches.Refusals) (cache.Cache, 
 
 // onceServed handles errors of a watch, except that the API server does not serve the kind: the operator is not installed, or not
 // yet.
-func onceServed(refusals *caches.Refusals) toolscache.WatchErrorHandlerWithContext {
-	return func(ctx context.Context, reflector *toolscache.Reflector, err error) {
-		if !apierrors.IsNotFound(err) {
-			refusals.Handle(ctx, reflector, err)
-		}
+func onceServed(ctx context.Context, reflector *toolscache.Reflector, err error) {
+	if !apierrors.IsNotFound(err) {
+		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 	}
 }
 

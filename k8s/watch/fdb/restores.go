@@ -14,7 +14,7 @@ import (
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
 )
 
-// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=get;list;watch
+// +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbrestores,verbs=list;watch
 
 // restores are the FoundationDBRestores.
 type restores struct {
@@ -28,7 +28,6 @@ func newRestores(env *watched.Env, clusters cache.Cache) *restores {
 		Own: fdbRestores,
 		Judge: judge(fdbv1alpha1.KindFoundationDBRestore, restoreSettled,
 			func(object *fdbv1alpha1.FoundationDBRestore) int64 { return object.Status.ObservedGeneration }),
-		Sweep:   watched.Sweep{Compared: []watched.Compared{{Of: &fdbv1alpha1.FoundationDBRestore{}, Concerns: watched.Itself}}},
 		Further: f.addClusters(clusters),
 	})
 	f.Sources = []watched.Source{

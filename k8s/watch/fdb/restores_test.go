@@ -17,7 +17,6 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	"holdfast.dev/holdfast/k8s/watch/watched"
-	"holdfast.dev/holdfast/k8s/watch/watchtest"
 )
 
 type fdbrObject = fdbv1alpha1.FoundationDBRestore
@@ -168,16 +167,4 @@ func TestBothClustersOfARestoreConcernIt(t *testing.T) {
 		s.restores.clusterEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: after, ObjectNew: after}, nil)
 		assert.Empty(t, s.restores.Requested())
 	}
-}
-
-// After an outage the informers may be silent: what the API server lists tells what was missed.
-func TestAfterAnOutageRestoresThatWereMissedAreSignalled(t *testing.T) {
-	s := newStation(t, fdbRestore(name))
-	for _, object := range []*fdbrObject{fdbRestore(name, newerFDBR), fdbRestore("quiet"), fdbRestore("done", completedFDBR)} {
-		require.NoError(t, s.live.Client.Create(t.Context(), object))
-	}
-	require.NoError(t, s.restores.Recover(t.Context()))
-	assert.Equal(t, watchtest.Forced(name), s.restores.Requested())
-	s.restores.RequeueAll(t.Context())
-	require.Len(t, s.restores.Requested(), 1)
 }

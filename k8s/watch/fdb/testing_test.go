@@ -29,19 +29,19 @@ type (
 
 func edited[T client.Object](object T, change func(T)) T { return watchtest.Edited(object, change) }
 
-// station is the kinds without a cluster: the cache and the API server are two worlds in memory, which may differ.
+// station is the kinds without a cluster: the cache is a world in memory.
 type station struct {
-	backups     *backups
-	restores    *restores
-	expiries    *expiries
-	cache, live *fake.World
-	signals     *watchtest.Signals
+	backups  *backups
+	restores *restores
+	expiries *expiries
+	cache    *fake.World
+	signals  *watchtest.Signals
 }
 
 func newStation(t *testing.T, objects ...client.Object) *station {
 	t.Helper()
-	s := &station{cache: fake.New(t, objects...), live: fake.New(t), signals: &watchtest.Signals{}}
-	env := watchtest.Env(fake.Cluster, fake.OADPNamespace, s.cache.Client, s.live.Client, s.signals)
+	s := &station{cache: fake.New(t, objects...), signals: &watchtest.Signals{}}
+	env := watchtest.Env(fake.Cluster, fake.OADPNamespace, s.cache.Client, s.signals)
 	s.backups, s.restores, s.expiries = newBackups(env, nil), newRestores(env, nil), newExpiries(env)
 	s.backups.clusters = s.cache.Client
 	return s

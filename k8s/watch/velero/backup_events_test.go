@@ -142,19 +142,21 @@ func TestChangesOfAVeleroBackup(t *testing.T) {
 }
 
 func TestAVeleroBackupThatComesOrGoes(t *testing.T) {
-	_, velero := tracked(name, "")
 	tests := map[string]struct {
 		phase       oadpv1alpha1.NonAdminPhase
+		veleros     velerov1.BackupPhase
 		wantCreated []added
 	}{
-		"of our own making":         {"New", nil},
-		"of an object kept back":    {"BackingOff", atOnce(request(name))},
-		"of an object that lost it": {"Created", atOnce(request(name))},
-		"of an object never seen":   {"", nil}, // its own event comes, or came: a cache behind the other must not wake it twice
+		"of our own making":               {"New", "", nil},
+		"of our own making, in an outage": {"New", "Completed", atOnce(request(name))},
+		"of an object kept back":          {"BackingOff", "", atOnce(request(name))},
+		"of an object that lost it":       {"Created", "", atOnce(request(name))},
+		"of an object never seen":         {"", "", nil}, // its own event comes, or came: a cache behind the other must not wake it twice
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			nab := fake.NAB(name)
+			_, velero := tracked(name, test.veleros)
 			nab.Status.Phase = test.phase
 			s, q := newStation(t, nab), &recordingQueue{}
 			s.backups.veleroEvents().Create(t.Context(), event.CreateEvent{Object: velero}, q)

@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups,verbs=get;list;watch
-// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups,verbs=get;list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups,verbs=list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups,verbs=list;watch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=deletebackuprequests;podvolumebackups;datauploads,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 
@@ -51,10 +51,6 @@ func newBackups(env *Env) *backups {
 			{Of: dataUploads, Events: b.volumeEvents()},
 		},
 		Judge: b.judge,
-		Sweep: watched.Sweep{Compared: []watched.Compared{
-			{Of: &velerov1.Backup{}, In: env.OADPNamespace, Concerns: watched.OriginBy(owner.Backup)},
-			{Of: &oadpv1alpha1.NonAdminBackup{}, Concerns: watched.Itself},
-		}},
 		Judged: func(nab *oadpv1alpha1.NonAdminBackup) bool {
 			return b.backingOff(nab) || k8s.WaitsForTurn(nab.Status.Conditions)
 		},

@@ -19,8 +19,8 @@ import (
 	downloadworkflow "holdfast.dev/holdfast/workflows/download"
 )
 
-// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadmindownloadrequests,verbs=get;list;watch
-// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=downloadrequests,verbs=get;list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadmindownloadrequests,verbs=list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=downloadrequests,verbs=list;watch
 
 // The caches hold no signed URL, but a digest.
 
@@ -67,17 +67,7 @@ func newDownloads(env *Env) *downloads {
 		Env: env.Env, Name: "nonadmindownloadrequest", Workflow: contract.KindDownload,
 		Own: nonAdminDownloads, Shared: true,
 		Judge: d.judge,
-		// A refusal is judged from the cache: if that is out of date, the request is judged again at the event of the changed
-		// object.
-		Sweep: watched.Sweep{Compared: []watched.Compared{
-			{Of: &velerov1.DownloadRequest{}, In: env.OADPNamespace, Concerns: downloadOrigin},
-			{Of: &oadpv1alpha1.NonAdminDownloadRequest{}, Concerns: func(nadr client.Object) (contract.ObjectRef, bool) {
-				ref, ours := watched.Itself(nadr)
-				ref.UID = string(nadr.GetUID()) // a deleted one, too: it may have left a Velero object
-				return ref, ours
-			}},
-		}},
-		Left: d.left,
+		Left:  d.left,
 	})
 	d.Sources = []watched.Source{
 		{Of: nonAdminDownloads, Events: d.downloadEvents()},
@@ -118,7 +108,7 @@ func (d *downloads) judge(ctx context.Context, from client.Reader, ref contract.
 // left are the requests for which Velero DownloadRequests were made.
 func (d *downloads) left(ctx context.Context, do func(contract.ObjectRef)) error {
 	return caches.Each(ctx, d.Client, &velerov1.DownloadRequest{}, func(made client.Object) {
-		if ref, ours := downloadOrigin(made); ours {
+		if ref, ours := download.OriginOf(made.(*velerov1.DownloadRequest)); ours {
 			do(ref)
 		}
 	}, client.InNamespace(d.OADPNamespace))

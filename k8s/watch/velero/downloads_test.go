@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -70,7 +69,7 @@ func TestALookAtADownloadSignalsWhatIsNotSettled(t *testing.T) {
 		"one whose file has come":             {there: append(fake.Taken(name, fake.StoreLocation, fake.Namespace), refused), want: []string{start}, result: later(5 * time.Minute)},
 		"one that is gone":                    {want: []string{gone}},
 		"one that is gone and has left a URL": {there: []client.Object{madeDone}, want: []string{start}},
-		"one that the live lists found":       {there: []client.Object{done, madeDone}, force: true, want: []string{start}},
+		"one that is judged by its workflow":  {there: []client.Object{done, madeDone}, force: true, want: []string{start}},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -193,33 +192,11 @@ func TestADownloadIsLookedAtWhenItsTimeIsOver(t *testing.T) {
 	assert.InDelta(t, 10*time.Minute, q.Added[0].After, float64(time.Minute))
 }
 
-func TestADownloadsSweepJudgesByWhatTheAPIServerSays(t *testing.T) {
+// A Temporal that has lost its database must judge what deleted requests have left, too.
+func TestAfterTheReturnOfTemporalDownloadsAndWhatTheyLeftAreJudged(t *testing.T) {
 	waiting, madeWaiting := requested("waiting")
-	answered := edited(madeWaiting, func(r *velerov1.DownloadRequest) { r.Status.Phase = "Processed" })
 	done, madeDone := downloaded("done")
-	_, orphan := requested("orphan")
 	s := newStation(t, waiting, madeWaiting, done, madeDone)
-	for _, object := range []client.Object{waiting, answered, done, madeDone, orphan, fake.NADR("new", "BackupLog", name)} {
-		object = object.DeepCopyObject().(client.Object)
-		object.SetResourceVersion("")
-		require.NoError(t, s.live.Client.Create(t.Context(), object))
-	}
-	require.NoError(t, s.live.Client.Status().Update(t.Context(), inWorld(t, s, done)))
-	require.NoError(t, s.downloads.Recover(t.Context()))
-	asked := s.downloads.Requested()
-	assert.ElementsMatch(t, forced("waiting", "orphan", "new"), asked)
-
 	s.downloads.RequeueAll(t.Context())
 	assert.Len(t, s.downloads.Requested(), 4, "both that are there, and those of both that Velero has")
-	s.live.FailReads(func(runtime.Object) error { return errAway })
-	require.ErrorIs(t, s.downloads.Recover(t.Context()), errAway)
-}
-
-// inWorld is the live object with the status of another.
-func inWorld(t *testing.T, s *station, like *oadpv1alpha1.NonAdminDownloadRequest) *oadpv1alpha1.NonAdminDownloadRequest {
-	t.Helper()
-	live := s.live.ReadDownload(like.Name)
-	require.NotNil(t, live)
-	live.Status = like.Status
-	return live
 }

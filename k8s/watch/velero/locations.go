@@ -4,13 +4,11 @@ import (
 	"context"
 	"sync"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/location"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/workflows/approval"
@@ -19,9 +17,9 @@ import (
 	locationworkflow "holdfast.dev/holdfast/workflows/location"
 )
 
-// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackupstoragelocations,verbs=get;list;watch
-// +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=get;list;watch
-// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backupstoragelocations,verbs=get;list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackupstoragelocations,verbs=list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=nonadminbackupstoragelocationapprovalrequests,verbs=list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backupstoragelocations,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 
 // locations are the NonAdminBackupStorageLocations, each with its approval.
@@ -37,18 +35,7 @@ func newLocations(env *Env) *locations {
 	l.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]{
 		Env: env.Env, Name: "nonadminbackupstoragelocation", Workflow: contract.KindLocation,
 		Own: nonAdminLocations, Shared: true,
-		Judge: l.judge,
-		Sweep: watched.Sweep{
-			Compared: []watched.Compared{
-				{Of: &oadpv1alpha1.NonAdminBackupStorageLocation{}, Concerns: watched.Itself},
-				{Of: &velerov1.BackupStorageLocation{}, In: env.OADPNamespace, Concerns: watched.OriginBy(owner.Location)},
-				{
-					Of: &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{}, In: env.OADPNamespace,
-					Concerns: watched.OriginBy(owner.Location),
-				},
-			},
-			AtOnce: true, // there are few, and the cache could give another verdict on their approvals
-		},
+		Judge:  l.judge,
 		Judged: func(*oadpv1alpha1.NonAdminBackupStorageLocation) bool { return true }, // approval may be required now, or no longer
 		Phases: metrics.StorageLocations,
 		Census: l.count,

@@ -207,32 +207,6 @@ func TestALookAtALocationThatFailsIsRepeated(t *testing.T) {
 	}
 }
 
-// After an outage the live objects count, while the cache still shows what was before.
-func TestTheSweepJudgesLocationsByWhatIsThereNow(t *testing.T) {
-	s := located(t, false)
-	for _, object := range []client.Object{s.cache.Location(name), s.cache.VeleroLocation(name)} {
-		object.SetResourceVersion("")
-		require.NoError(t, s.live.Client.Create(t.Context(), object))
-	}
-	require.NoError(t, s.locations.Recover(t.Context()))
-	assert.Empty(t, s.signals.Sent, "settled")
-
-	s.live.Validate(name, "Unavailable", "AccessDenied")
-	require.NoError(t, s.locations.Recover(t.Context()))
-	assert.Equal(t, []string{startLocation}, s.signals.Sent)
-	s.signals.Sent = nil
-	s.live.Remove(s.live.VeleroLocation(name))
-	require.NoError(t, s.locations.Recover(t.Context()))
-	assert.Equal(t, []string{startLocation}, s.signals.Sent)
-
-	s.signals.Sent, s.paused = nil, errAway
-	require.ErrorIs(t, s.locations.Recover(t.Context()), errAway)
-	assert.Empty(t, s.signals.Sent, "another controller serves it")
-	s.paused = nil
-	s.live.FailReads(func(runtime.Object) error { return errAway })
-	require.ErrorIs(t, s.locations.Recover(t.Context()), errAway)
-}
-
 // Every look at a location of which the cache keeps little is its workflows' to judge, those without an event too: a workflow that
 // somebody terminated is started again.
 func TestALocationThatIsNotKeptIsToldOfEveryEvent(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// +kubebuilder:rbac:groups=holdfast.dev,resources=backupplans,verbs=get;list;watch
+// +kubebuilder:rbac:groups=holdfast.dev,resources=backupplans,verbs=list;watch
 
 // backupPlans are cached with what their Schedules are compared by, and what the metrics count.
 var backupPlans = caches.New(caches.Kind{
@@ -62,11 +62,7 @@ func newPlans(env *Env) *plans {
 	p.Kind = watched.New(watched.Kind[*holdfastv1alpha1.BackupPlan]{
 		Env: env.Env, Name: "backupplan", Workflow: contract.KindPlan,
 		Own: backupPlans, Shared: true,
-		Judge: p.judge,
-		Sweep: watched.Sweep{Compared: []watched.Compared{
-			{Of: &oadpv1alpha1.NonAdminBackup{}, Concerns: planHint},
-			{Of: &holdfastv1alpha1.BackupPlan{}, Concerns: watched.Itself},
-		}},
+		Judge:            p.judge,
 		Judged:           func(*holdfastv1alpha1.BackupPlan) bool { return true },
 		Census:           p.count,
 		JudgedByWorkflow: true,

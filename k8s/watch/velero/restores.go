@@ -19,8 +19,8 @@ import (
 	restoreworkflow "holdfast.dev/holdfast/workflows/restore"
 )
 
-// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminrestores,verbs=get;list;watch
-// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=restores,verbs=get;list;watch
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminrestores,verbs=list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=restores,verbs=list;watch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=podvolumerestores;datadownloads,verbs=list;watch
 
 // restores are the NonAdminRestores.
@@ -50,13 +50,6 @@ func newRestores(env *Env) *restores {
 			{Of: dataDownloads, Events: r.volumeEvents()},
 		},
 		Judge: r.judge,
-		Sweep: watched.Sweep{
-			Compared: []watched.Compared{
-				{Of: &velerov1.Restore{}, In: env.OADPNamespace, Concerns: watched.OriginBy(owner.Restore)},
-				{Of: &oadpv1alpha1.NonAdminRestore{}, Concerns: watched.Itself},
-			},
-			Also: r.alsoBackingOff,
-		},
 		Judged: func(nar *oadpv1alpha1.NonAdminRestore) bool {
 			return r.backingOff(nar) || k8s.WaitsForTurn(nar.Status.Conditions)
 		},
@@ -89,28 +82,4 @@ func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.O
 func uncountedRestore(o *restore.Objects) bool {
 	return o.Restore != nil && o.Restore.Status.StartTimestamp != nil &&
 		o.NAR.Status.DataMoverDataDownloads == nil && o.NAR.Status.FileSystemPodVolumeRestores == nil
-}
-
-// alsoBackingOff has a sweep judge the restores that are BackingOff: what their verdict depends on may have changed, and is
-// compared then.
-func (r *restores) alsoBackingOff(ctx context.Context, live *caches.Live, add func(contract.ObjectRef)) error {
-	var kept bool
-	for _, nar := range live.Changed(&oadpv1alpha1.NonAdminRestore{}) {
-		kept = kept || r.backingOff(nar)
-	}
-	r.eachBackingOff(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
-		kept = true
-		ref, _ := watched.Itself(nar)
-		add(ref)
-	})
-	if !kept {
-		return nil
-	}
-	err := live.Compare(ctx, &oadpv1alpha1.NonAdminBackup{}, "")
-	for _, made := range []client.Object{&velerov1.Backup{}, &velerov1.BackupStorageLocation{}} {
-		if err == nil {
-			err = live.Compare(ctx, made, r.OADPNamespace)
-		}
-	}
-	return err
 }

@@ -9,7 +9,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -160,25 +159,4 @@ func TestWhichEventsConcernARestore(t *testing.T) {
 			assert.ElementsMatch(t, test.want, q.Added)
 		})
 	}
-}
-
-func TestARestoresSweepJudgesByWhatTheAPIServerSays(t *testing.T) {
-	stale, staleRestore := restored("finished-meanwhile", "InProgress")
-	finished := edited(staleRestore, func(v *velerov1.Restore) { v.Status.Phase = velerov1.RestorePhaseFailed })
-	settled, settledRestore := restored("settled", "Failed")
-	lost, lostRestore := restored("lost", "Failed")
-	s := newStation(t, stale, staleRestore, settled, settledRestore, lost, lostRestore, refusedRestore("refused"))
-	live := append(fake.Taken("nightly", fake.AdminLocation, ""),
-		stale, finished, settled, settledRestore, lost, fake.NAR("new", "nightly"), refusedRestore("refused"))
-	for _, o := range live {
-		o = o.DeepCopyObject().(client.Object)
-		o.SetResourceVersion("")
-		require.NoError(t, s.live.Client.Create(t.Context(), o))
-	}
-	require.NoError(t, s.restores.Recover(t.Context()))
-	asked := s.restores.Requested()
-	assert.ElementsMatch(t, forced("finished-meanwhile", "lost", "new", "refused"), asked)
-
-	s.live.FailReads(func(runtime.Object) error { return errAway })
-	require.ErrorIs(t, s.restores.Recover(t.Context()), errAway)
 }

@@ -108,7 +108,8 @@ func (s *served[T]) veleroEvents() watched.Events {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
 			s.env.PositionsChanged()
 			// Our own creation needs no signal, and the cache of the other kind may be behind. An object that was missing does.
-			if object, found := s.of(ctx, e.Object); found && !s.awaitsCreation(object) {
+			// So does one that Velero has begun with: the watcher was cut off from the API server.
+			if object, found := s.of(ctx, e.Object); found && (!s.awaitsCreation(object) || s.made.Phase(e.Object) != "") {
 				s.Add(q, watched.RequestFor(object))
 			}
 		},

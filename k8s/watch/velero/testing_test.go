@@ -33,20 +33,20 @@ type (
 
 func edited[T client.Object](object T, change func(T)) T { return watchtest.Edited(object, change) }
 
-// station is the kinds without a cluster: the cache and the API server are two worlds in memory, which may differ.
+// station is the kinds without a cluster: the cache is a world in memory.
 type station struct {
-	env         *Env
-	backups     *backups
-	restores    *restores
-	downloads   *downloads
-	locations   *locations
-	plans       *plans
-	cache, live *fake.World
-	signals     *watchtest.Signals
-	policy      *watchtest.Policy
-	turns       *watchtest.Turns
-	paused      error
-	now         time.Time // what download requests are judged by
+	env       *Env
+	backups   *backups
+	restores  *restores
+	downloads *downloads
+	locations *locations
+	plans     *plans
+	cache     *fake.World
+	signals   *watchtest.Signals
+	policy    *watchtest.Policy
+	turns     *watchtest.Turns
+	paused    error
+	now       time.Time // what download requests are judged by
 	// positionsDue: the queue positions are to be computed again.
 	positions bool
 	// defaults counts how often default plans were to be compared.
@@ -56,11 +56,11 @@ type station struct {
 func newStation(t *testing.T, objects ...client.Object) *station {
 	t.Helper()
 	s := &station{
-		cache: fake.New(t, objects...), live: fake.New(t), signals: &watchtest.Signals{}, policy: &watchtest.Policy{}, turns: &watchtest.Turns{},
+		cache: fake.New(t, objects...), signals: &watchtest.Signals{}, policy: &watchtest.Policy{}, turns: &watchtest.Turns{},
 		now: fake.DownloadTime,
 	}
 	s.env = &Env{
-		Env:    watchtest.Env(fake.Cluster, fake.OADPNamespace, s.cache.Client, s.live.Client, s.signals),
+		Env:    watchtest.Env(fake.Cluster, fake.OADPNamespace, s.cache.Client, s.signals),
 		Policy: s.policy, PositionsChanged: func() { s.positions = true }, DefaultPlansChanged: func() { s.defaults++ },
 		Turns: s.turns,
 	}

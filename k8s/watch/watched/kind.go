@@ -31,15 +31,11 @@ type Env struct {
 	// ResyncInterval is how often every object is checked without an event.
 	ResyncInterval time.Duration
 	// Client reads the cache and writes to the API server.
-	Client client.Client
-	// API reads the API server.
-	API       client.Reader
+	Client    client.Client
 	Workflows connect.Workflows
 	// Paused returns an error while another controller serves the kinds that are Shared.
 	Paused func() error
-	// Refused is called with the error of each read that failed.
-	Refused func(error)
-	Log     *zap.Logger
+	Log    *zap.Logger
 }
 
 // Kind is one kind of objects that is watched. Its zero fields do nothing; Env, Name, Workflow, Sources and Judge or Turns are
@@ -64,8 +60,6 @@ type Kind[T client.Object] struct {
 	Judge func(ctx context.Context, from client.Reader, ref contract.ObjectRef) (View, error)
 	// InTurns: new objects start in turns, see starts.
 	InTurns bool
-	// Sweep makes up for events that were lost in an outage of the API server.
-	Sweep Sweep
 	// Judged reports whether the policy in force matters for an object. If the cache has not kept its whole spec, its workflow
 	// judges.
 	Judged func(T) bool
@@ -105,8 +99,6 @@ type Watcher interface {
 	RequeueAll(ctx context.Context)
 	// PolicyWritten has every object judged soon for which the policy matters. first: it was not known before.
 	PolicyWritten(ctx context.Context, first bool)
-	// Recover judges the objects for which the cache is out of date, while the informers may still be silent after an outage.
-	Recover(ctx context.Context) error
 	// Count adds its objects to a census.
 	Count(ctx context.Context, census *metrics.Census) error
 }

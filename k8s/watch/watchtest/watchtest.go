@@ -21,12 +21,12 @@ var ErrAway = errors.New("connection refused")
 // Namespace is the tenant's.
 const Namespace = "team"
 
-// Env is the environment of kinds; cached and api may differ.
-func Env(cluster, oadpNamespace string, cached client.Client, api client.Reader, signals *Signals) *watched.Env {
+// Env is the environment of kinds.
+func Env(cluster, oadpNamespace string, cached client.Client, signals *Signals) *watched.Env {
 	return &watched.Env{
 		ClusterID: cluster, OADPNamespace: oadpNamespace, ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute,
-		Client: cached, API: api, Workflows: signals,
-		Paused: func() error { return nil }, Refused: func(error) {}, Log: zap.NewNop(),
+		Client: cached, Workflows: signals,
+		Paused: func() error { return nil }, Log: zap.NewNop(),
 	}
 }
 

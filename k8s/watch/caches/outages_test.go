@@ -1,0 +1,110 @@
+package caches
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+var (
+	errRefused  = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	errNotReady = apierrors.NewServiceUnavailable("starting")
+	errNoRight  = error(apierrors.NewForbidden(velerov1.Resource("backups"), "", nil))
+	// errNoStreams is the answer of an API server that does not stream lists.
+	errNoStreams = apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "ListOptions"}, "", field.ErrorList{
+		field.Forbidden(field.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"),
+	})
+)
+
+func TestWhichErrorsAreAnOutage(t *testing.T) {
+	backups := velerov1.Resource("backups")
+	tooLarge := apierrors.NewTimeoutError("Too large resource version: 9, current: 2", 1)
+	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	for title, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":                          {nil, false},
+		"the connection is refused":     {errRefused, true},
+		"it does not answer":            {context.DeadlineExceeded, true},
+		"it starts":                     {errNotReady, true},
+		"it starts without rights":      {errNoRight, true},
+		"it starts without accounts":    {apierrors.NewUnauthorized("starting"), true},
+		"it has too much to do":         {apierrors.NewTooManyRequestsError("busy"), true},
+		"its storage is away":           {apierrors.NewGenericServerResponse(http.StatusInternalServerError, "list", backups, "", "etcd", 0, true), true},
+		"the process stops":             {context.Canceled, false},
+		"the kind is not served":        {apierrors.NewNotFound(backups, ""), false},
+		"the version is forgotten":      {apierrors.NewResourceExpired("too old"), false},
+		"the version is from elsewhere": {tooLarge, false},
+		"it does not stream lists":      {errNoStreams, false},
+	} {
+		assert.Equal(t, test.want, away(test.err), title)
+	}
+}
+
+// interrupted is an API server that serves empty lists in pages, and watches, but not during an outage.
+type interrupted struct {
+	outage error
+	stream *watch.FakeWatcher
+}
+
+func (s *interrupted) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return &velerov1.BackupList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, s.outage
+}
+
+func (s *interrupted) watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	switch {
+	case s.outage != nil:
+		return nil, s.outage
+	case options.SendInitialEvents != nil:
+		return nil, errNoStreams
+	}
+	s.stream = watch.NewFake()
+	return s.stream, nil
+}
+
+// An informer notices within two seconds that the API server is back, however long it was away, and whatever a starting API server
+// answers.
+func TestAnInformerCatchesUpSoonAfterAnOutage(t *testing.T) {
+	for title, outage := range map[string]error{"stopped": errRefused, "starting": errNotReady, "without rights": errNoRight} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, refusals := &interrupted{}, &Refusals{}
+				lists := &toolscache.ListWatch{ListWithContextFunc: server.list, WatchFuncWithContext: server.watch}
+				informer := newInformer(trimmed, refusals.Take)(lists, &velerov1.Backup{}, 0, toolscache.Indexers{})
+				ctx, stop := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { informer.RunWithContext(ctx) })
+				time.Sleep(time.Minute)
+
+				server.outage = outage
+				server.stream.Stop()
+				time.Sleep(5 * time.Minute)
+				require.True(t, server.stream.IsStopped())
+				assert.Equal(t, outage == errNoRight, refusals.Recent() != nil)
+
+				server.outage = nil
+				time.Sleep(2 * time.Second)
+				assert.False(t, server.stream.IsStopped())
+				stop()
+				running.Wait()
+			})
+		})
+	}
+}
