@@ -6,6 +6,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -44,4 +45,13 @@ func TooLarge(err error) bool {
 func Refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || TooLarge(err) ||
 		apierrors.HasStatusCause(err, "NamespaceTerminating")
+}
+
+// AsConflict makes a conflict of an answer that something of the name exists: an earlier attempt of ours has made it, or somebody
+// else, and the next read shows which.
+func AsConflict(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "of that name", err)
+	}
+	return err
 }

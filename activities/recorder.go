@@ -2,25 +2,20 @@ package activities
 
 import (
 	"strings"
-	"time"
 
-	"go.temporal.io/sdk/activity"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/velero"
-	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Recorder writes Kubernetes Events on NonAdminBackups or NonAdminRestores, best effort: once, after the change that they report.
 // Operators' metrics are counted at the same place.
 type Recorder struct {
-	Events events.EventRecorder
+	Cluster
 	// Noun is Backup or Restore.
 	Noun string
 	// Metrics are those of the kind.
@@ -28,11 +23,11 @@ type Recorder struct {
 }
 
 func (r Recorder) normal(object client.Object, reason, action, note string, args ...any) {
-	RecordEvent(r.Events, object, corev1.EventTypeNormal, reason, action, note, args...)
+	r.Record(object, corev1.EventTypeNormal, reason, action, note, args...)
 }
 
 func (r Recorder) warning(object client.Object, reason, action, note string, args ...any) {
-	RecordEvent(r.Events, object, corev1.EventTypeWarning, reason, action, note, args...)
+	r.Record(object, corev1.EventTypeWarning, reason, action, note, args...)
 }
 
 // Verdict records a verdict that an object has in a phase now.
@@ -72,16 +67,6 @@ func (r Recorder) Deleting(object client.Object, message string) {
 func (r Recorder) Released(object client.Object, note string) {
 	r.Metrics.Deleted()
 	r.normal(object, EventReleased, "Delete", "%s", note)
-}
-
-// Retried records that a step failed and has been retried until it succeeded. The Event is written only now: the API server that
-// refused the step would have refused the Event. The object may be empty.
-func (r Recorder) Retried(object client.Object, ref contract.ObjectRef, info activity.Info) {
-	object.SetNamespace(ref.Namespace)
-	object.SetName(ref.Name)
-	object.SetUID(types.UID(ref.UID))
-	r.warning(object, EventRetried, "Retry", "%s succeeded at attempt %d, %s after the first",
-		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }
 
 // Corrected records that the status named a Velero object that was not made for this one.

@@ -23,8 +23,13 @@ func RegisterEffect[In any](
 	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: as.Name})
 }
 
+// RegisterGuarded is Register for a function that is not for an object: its retries get no Event.
+func RegisterGuarded[In, Out any](
+	registry worker.ActivityRegistry, paused func() error, as contract.Activity[In, Out],
+	function func(context.Context, In) (Out, error),
+) {
+	Register(registry, as, Guard(paused, function, func(In, Out, activity.Info) {}))
+}
+
 // NeverPaused is for kinds that no other controller serves: FoundationDB's.
 func NeverPaused() error { return nil }
-
-// NoEvent is for steps whose retries get no Event on the tenant's object.
-func NoEvent[In, Out any](In, Out, activity.Info) {}

@@ -5,6 +5,7 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/activities/collection"
@@ -49,20 +50,19 @@ func registerVelero(
 }
 
 func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube, decided *decisions) {
+	served := cluster.activities()
 	backups := &backup.Activities{
-		Client: cluster.client,
+		Cluster: served,
 		Gatherer: &backup.Gatherer{
 			Reader: cluster.client, Policy: cluster.policy,
 			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
 		},
 		Buckets:      bucketsOf(flags, cluster),
-		Events:       cluster.events,
 		StallTimeout: flags.VeleroStallTimeout,
-		Paused:       cluster.rival.Err,
 	}
 	backups.Register(runner)
 	restores := &restore.Activities{
-		Client: cluster.client,
+		Cluster: served,
 		Gatherer: &restore.Gatherer{
 			Reader: cluster.client, Policy: cluster.policy,
 			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
@@ -71,38 +71,30 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 			},
 		},
 		Buckets:      bucketsOf(flags, cluster),
-		Events:       cluster.events,
 		StallTimeout: flags.VeleroStallTimeout,
-		Paused:       cluster.rival.Err,
 	}
 	restores.Register(runner)
 	finalizations := &finalization.Activities{
-		Client: cluster.client,
+		Cluster: served,
 		Finder: &finalization.Finder{
 			Reader: finalization.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
 			OpenLocation: (&clouds.Opener{Reader: finalization.Limited(cluster.client)}).Open,
 		},
-		Events: cluster.events,
-		Paused: cluster.rival.Err,
 	}
 	finalizations.Register(runner)
 	downloads := &download.Activities{
-		Client: cluster.client,
+		Cluster: served,
 		Gatherer: &download.Gatherer{
 			Reader: cluster.client, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
 		},
-		Events: cluster.events,
-		Paused: cluster.rival.Err,
 	}
 	downloads.Register(runner)
 	locations := &location.Activities{
-		Client: cluster.client,
+		Cluster: served,
 		Gatherer: &location.Gatherer{
 			Reader: cluster.client, Policy: cluster.policy, ReadSecrets: true,
 			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
 		},
-		Events:       cluster.events,
-		Paused:       cluster.rival.Err,
 		DecisionsOff: decided.Off,
 		Identity:     location.HistoryIdentity,
 	}
@@ -110,22 +102,24 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 	registerPeriodic(runner, flags, cluster)
 }
 
+// activities is the cluster as activities act on it, of kinds that another controller may serve.
+func (k *kube) activities() activities.Cluster {
+	return activities.Cluster{Client: k.client, Events: k.events, Paused: k.rival.Err}
+}
+
 // registerPlans registers what serves BackupPlans. Their Schedules are Temporal's.
 func registerPlans(runner worker.ActivityRegistry, temporal *connect.Temporal, flags *workerFlags, cluster *kube) {
 	plans := &plan.Activities{
-		Client: cluster.client,
+		Cluster: cluster.activities(),
 		Gatherer: &plan.Gatherer{
 			Reader: cluster.client, Policy: cluster.policy, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
 		},
 		Schedules: &plan.Temporal{Client: temporal.Client},
-		Events:    cluster.events,
 		Now:       time.Now,
-		Paused:    cluster.rival.Err,
 	}
 	plans.Register(runner)
 	defaults := &defaultplans.Activities{
-		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Events: cluster.events,
-		Paused: cluster.rival.Err,
+		Cluster: cluster.activities(), Policy: cluster.policy, OADPNamespace: flags.OADPNamespace,
 	}
 	defaults.Register(runner)
 }
@@ -140,13 +134,12 @@ func bucketsOf(flags *workerFlags, cluster *kube) *buckets.Buckets {
 // registerPeriodic registers what Schedules have done.
 func registerPeriodic(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube) {
 	synchronization := &synchronization.Activities{
-		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Paused: cluster.rival.Err,
+		Cluster: cluster.activities(), Policy: cluster.policy, OADPNamespace: flags.OADPNamespace,
 		Buckets: bucketsOf(flags, cluster),
 	}
 	synchronization.Register(runner)
 	collection := &collection.Activities{
-		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Grace: flags.CollectionGrace,
-		Paused: cluster.rival.Err,
+		Cluster: cluster.activities(), Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Grace: flags.CollectionGrace,
 	}
 	collection.Register(runner)
 }

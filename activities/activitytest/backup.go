@@ -2,15 +2,12 @@ package activitytest
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,16 +39,7 @@ var All = []string{
 // Run runs an activity under its wire name, as a worker does.
 func Run(t *testing.T, w *fake.World, activity string, step contract.BackupStep) (contract.BackupView, error) {
 	t.Helper()
-	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestActivityEnvironment()
-	w.Backups.Register(env)
-	var view contract.BackupView
-	answer, err := env.ExecuteActivity(activity, step)
-	if err == nil {
-		require.NoError(t, answer.Get(&view))
-	}
-	return view, err
+	return Performed[contract.BackupView](t, w.Backups, activity, step)
 }
 
 // Do runs activities one after the other, each with attempt 1, and returns the last view.

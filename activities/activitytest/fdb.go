@@ -2,13 +2,10 @@ package activitytest
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +15,7 @@ import (
 	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/backup"
 	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/k8s"
@@ -90,7 +88,10 @@ func NewFDBWorld(objects ...client.Object) *FDBWorld {
 			return c.SubResource(sub).Patch(ctx, o, p, options...)
 		},
 	}).Build()
-	w.backups = &backup.Activities{Client: w.Client, Gatherer: &gather.Gatherer{Reader: w.Client}, Events: recorder}
+	w.backups = &backup.Activities{
+		Cluster:  activities.Cluster{Client: w.Client, Events: recorder, Paused: activities.NeverPaused},
+		Gatherer: &gather.Gatherer{Reader: w.Client},
+	}
 	return w
 }
 
@@ -107,16 +108,7 @@ func typeName(o client.Object) string {
 // do runs an activity like a worker.
 func (w *FDBWorld) do(t *testing.T, name string, in any) (contract.FDBBackupView, error) {
 	t.Helper()
-	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestActivityEnvironment()
-	w.backups.Register(env)
-	var view contract.FDBBackupView
-	answer, err := env.ExecuteActivity(name, in)
-	if err == nil {
-		require.NoError(t, answer.Get(&view))
-	}
-	return view, err
+	return Performed[contract.FDBBackupView](t, w.backups, name, in)
 }
 
 // Must runs an activity that succeeds.

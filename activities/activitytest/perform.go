@@ -7,17 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
-
-	"holdfast.dev/holdfast/activities/finalization"
+	"go.temporal.io/sdk/worker"
 )
 
-// Performed runs an activity of a finalization by its name.
-func Performed[Out any](t *testing.T, f *finalization.Activities, name string, in any) (Out, error) {
+// Registrar is what registers activities with a worker.
+type Registrar interface{ Register(worker.ActivityRegistry) }
+
+// Performed runs an activity under its wire name, as a worker does.
+func Performed[Out any](t *testing.T, of Registrar, name string, in any) (Out, error) {
 	t.Helper()
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestActivityEnvironment()
-	f.Register(env)
+	of.Register(env)
 	var out Out
 	answer, err := env.ExecuteActivity(name, in)
 	if err == nil {

@@ -1,14 +1,12 @@
 package activitytest
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/activities/fake"
@@ -19,17 +17,13 @@ import (
 // Periodic runs an activity of periodic work as a worker does.
 func Periodic[Out any](t *testing.T, w *fake.World, activity string, input any) (Out, error) {
 	t.Helper()
-	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestActivityEnvironment()
-	w.RegisterPeriodic(env)
-	var out Out
-	answer, err := env.ExecuteActivity(activity, input)
-	if err == nil {
-		require.NoError(t, answer.Get(&out))
-	}
-	return out, err
+	return Performed[Out](t, periodic{w}, activity, input)
 }
+
+type periodic struct{ *fake.World }
+
+// Register implements Registrar.
+func (p periodic) Register(registry worker.ActivityRegistry) { p.RegisterPeriodic(registry) }
 
 // SynchronizeNow synchronizes backups to the end.
 func SynchronizeNow(t *testing.T, w *fake.World) contract.SynchronizationResult {

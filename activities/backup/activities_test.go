@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -235,8 +234,8 @@ func TestConflictsWithoutEndAreARetryableError(t *testing.T) {
 
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
-		_, err := w.Backups.Refresh(t.Context(), step)
-		require.True(t, apierrors.IsConflict(err), "%v", err)
+		_, err := activitytest.Run(t, w, contract.RefreshBackup.Name, step)
+		activitytest.RequireError(t, err, contract.ErrorKubernetes, true)
 		assert.InDelta(t, 0.8, time.Since(started).Seconds(), 0.2)
 	})
 }

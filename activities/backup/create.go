@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -20,8 +19,8 @@ import (
 )
 
 // Start creates the Velero Backup of a new object, with a single read.
-func (b *Activities) Start(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error { return b.start(ctx, o, step.Turn) })
+func (b *Activities) Start(ctx context.Context, o *Objects, step contract.BackupStep) error {
+	return b.start(ctx, o, step.Turn)
 }
 
 // start validates the spec, adds our finalizer to the object, creates the Velero Backup and writes the status once. Where a quota
@@ -39,7 +38,7 @@ func (b *Activities) start(ctx context.Context, o *Objects, turn contract.Usable
 	if !verdict.Accepted || o.Backup != nil {
 		return b.conclude(ctx, o, verdict)
 	}
-	if _, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
+	if _, err := b.PatchObject(ctx, o.NAB, addFinalizer(o.NAB)); err != nil {
 		return err
 	}
 	if placed, err := b.confirm(ctx, o); err != nil || !placed {
@@ -87,17 +86,15 @@ func (b *Activities) await(ctx context.Context, o *Objects, verdict check.Verdic
 
 // Admit validates the spec as of now and writes the verdict: the Accepted condition, the phase and, for an accepted spec
 // that is not backed up yet, the reference to the Velero Backup and our finalizer, both before that Backup exists.
-func (b *Activities) Admit(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error {
-		if o.DeletionRequested() {
-			return nil // a deletion has precedence, and must not wait for a policy or a storage location
-		}
-		verdict, err := b.judge(ctx, o)
-		if err != nil {
-			return err
-		}
-		return b.conclude(ctx, o, verdict)
-	})
+func (b *Activities) Admit(ctx context.Context, o *Objects, _ contract.BackupStep) error {
+	if o.DeletionRequested() {
+		return nil // a deletion has precedence, and must not wait for a policy or a storage location
+	}
+	verdict, err := b.judge(ctx, o)
+	if err != nil {
+		return err
+	}
+	return b.conclude(ctx, o, verdict)
 }
 
 func (b *Activities) judge(ctx context.Context, o *Objects) (check.Verdict, error) {
@@ -124,7 +121,7 @@ func (b *Activities) conclude(ctx context.Context, o *Objects, verdict check.Ver
 	if !verdict.Accepted && o.Backup == nil {
 		return nil
 	}
-	_, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB))
+	_, err := b.PatchObject(ctx, o.NAB, addFinalizer(o.NAB))
 	return err
 }
 
@@ -169,12 +166,7 @@ func rejection(nab *oadpv1alpha1.NonAdminBackup, err error) (verdict check.Verdi
 func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
 	created := velero.NewBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
 		backupspec.Build(o.NAB, *o.Rules, o.StorageLocation))
-	err := b.Client.Create(ctx, created)
-	if apierrors.IsAlreadyExists(err) {
-		// An earlier attempt of ours has made it, or somebody else: the next read shows which.
-		return apierrors.NewConflict(velerov1.Resource("backups"), o.BackupName, err)
-	}
-	if err != nil {
+	if err := activities.AsConflict(b.Client.Create(ctx, created)); err != nil {
 		return fmt.Errorf("create Velero Backup %s/%s: %w", created.Namespace, created.Name, err)
 	}
 	o.Backup = created
@@ -183,37 +175,35 @@ func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
 
 // Refresh reads the present state and copies the Velero Backup's status, or reports that it is gone. An object without a status,
 // or one that waits for its turn, is started with the same read.
-func (b *Activities) Refresh(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error {
-		if (o.NAB.Status.Phase == "" || o.waits()) && !o.DeletionRequested() {
-			return b.start(ctx, o, step.Turn)
-		}
-		before := o.View(b.now())
-		if (!before.EverCreated && o.NAB.Status.VeleroBackup == nil) || before.ForceDelete || before.NamespaceTerminating {
-			return nil // nothing to copy, or nobody to read it: the object must be released, whatever its status
-		}
-		recorded := o.BackupName
-		if o.NAB.Status.VeleroBackup != nil {
-			recorded = owner.Written(o.NAB)
-		}
-		volumes, err := b.volumes(ctx, step, o, before)
-		if err != nil {
-			return err
-		}
-		changed, err := b.patchStatus(ctx, o.NAB, func() {
-			if before.EverCreated {
-				ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
-			}
-			velero.ApplyVolumes(o.NAB, volumes)
-		})
-		if changed {
-			b.recordProgress(o.NAB, before, o)
-		}
-		if changed && o.NAB.Status.VeleroBackup != nil && owner.Written(o.NAB) != recorded {
-			b.recorder().Corrected(o.NAB, recorded)
-		}
+func (b *Activities) Refresh(ctx context.Context, o *Objects, step contract.BackupStep) error {
+	if (o.NAB.Status.Phase == "" || o.waits()) && !o.DeletionRequested() {
+		return b.start(ctx, o, step.Turn)
+	}
+	before := o.View(b.now())
+	if (!before.EverCreated && o.NAB.Status.VeleroBackup == nil) || before.ForceDelete || before.NamespaceTerminating {
+		return nil // nothing to copy, or nobody to read it: the object must be released, whatever its status
+	}
+	recorded := o.BackupName
+	if o.NAB.Status.VeleroBackup != nil {
+		recorded = owner.Written(o.NAB)
+	}
+	volumes, err := b.volumes(ctx, step, o, before)
+	if err != nil {
 		return err
+	}
+	changed, err := b.patchStatus(ctx, o.NAB, func() {
+		if before.EverCreated {
+			ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
+		}
+		velero.ApplyVolumes(o.NAB, volumes)
 	})
+	if changed {
+		b.recordProgress(o.NAB, before, o)
+	}
+	if changed && o.NAB.Status.VeleroBackup != nil && owner.Written(o.NAB) != recorded {
+		b.recorder().Corrected(o.NAB, recorded)
+	}
+	return err
 }
 
 // volumes lists Velero's volume objects for the Backup: none before Velero has started it, and only if the watcher has seen a

@@ -18,38 +18,36 @@ import (
 
 // MarkDeleting deletes the NonAdminBackup if the spec says so (our finalizer keeps it until the rest is done), and announces
 // the deletion in the status. The status is last, because a deletion increases the generation that the announcement refers to.
-func (b *Activities) MarkDeleting(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error {
-		asked := o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
-		if !asked && o.NAB.DeletionTimestamp.IsZero() {
-			return nil
-		}
-		if o.NAB.Spec.DeleteBackup { // first, so that it is repeated until the status announces the deletion
-			if err := b.deleteRestores(ctx, o.NAB); err != nil {
-				return err
-			}
-		}
-		if o.NAB.DeletionTimestamp.IsZero() {
-			if err := b.deleteBackup(ctx, step, o); err != nil || o.NAB == nil {
-				return err
-			}
-		}
-		differs := false
-		changed, err := b.patchStatus(ctx, o.NAB, func() { differs = ApplyDeletion(o.NAB) })
-		if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted nevertheless
+func (b *Activities) MarkDeleting(ctx context.Context, o *Objects, step contract.BackupStep) error {
+	asked := o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup
+	if !asked && o.NAB.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if o.NAB.Spec.DeleteBackup { // first, so that it is repeated until the status announces the deletion
+		if err := b.deleteRestores(ctx, o.NAB); err != nil {
 			return err
 		}
-		if changed && differs {
-			b.recorder().Deleting(o.NAB, DeletionMessage(o.NAB))
+	}
+	if o.NAB.DeletionTimestamp.IsZero() {
+		if err := b.deleteBackup(ctx, step, o); err != nil || o.NAB == nil {
+			return err
 		}
-		return nil
-	})
+	}
+	differs := false
+	changed, err := b.patchStatus(ctx, o.NAB, func() { differs = ApplyDeletion(o.NAB) })
+	if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted nevertheless
+		return err
+	}
+	if changed && differs {
+		b.recorder().Deleting(o.NAB, DeletionMessage(o.NAB))
+	}
+	return nil
 }
 
 // deleteBackup deletes the NonAdminBackup and reads it again: its finalizer keeps it.
 func (b *Activities) deleteBackup(ctx context.Context, step contract.BackupStep, o *Objects) error {
 	if o.Backup != nil { // a user's replace may have removed the finalizer, without which the object would be gone at once
-		if _, err := activities.PatchObject(ctx, b.Client, o.NAB, addFinalizer(o.NAB)); err != nil {
+		if _, err := b.PatchObject(ctx, o.NAB, addFinalizer(o.NAB)); err != nil {
 			return err
 		}
 	}
@@ -61,7 +59,7 @@ func (b *Activities) deleteBackup(ctx context.Context, step contract.BackupStep,
 	if err != nil {
 		return fmt.Errorf("delete NonAdminBackup %s: %w", step.Ref, err)
 	}
-	return b.reread(ctx, step, o)
+	return b.object().Reread(ctx, step.Ref, o)
 }
 
 // deleteRestores deletes the NonAdminRestores that name a backup whose data are deleted. Nothing waits for them.
@@ -76,87 +74,66 @@ func (b *Activities) deleteRestores(ctx context.Context, nab *oadpv1alpha1.NonAd
 		if spec == nil || spec.BackupName != nab.Name || !nar.DeletionTimestamp.IsZero() {
 			continue
 		}
-		uid := nar.UID
-		if err := client.IgnoreNotFound(b.Client.Delete(ctx, nar, client.Preconditions{UID: &uid})); err != nil {
-			return fmt.Errorf("delete NonAdminRestore %s/%s of the backup: %w", nar.Namespace, nar.Name, err)
+		if err := b.Delete(ctx, nar); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// reread replaces o by the present state, after a write that does not return it.
-func (b *Activities) reread(ctx context.Context, step contract.BackupStep, o *Objects) error {
-	present, err := b.Gatherer.Gather(ctx, step.Ref)
-	if err != nil {
-		return err
-	}
-	*o = *present
 	return nil
 }
 
 // RequestDeletion creates DeleteBackupRequest number step.Attempt, by which Velero deletes the Backup with its data, and
 // records it in the status.
-func (b *Activities) RequestDeletion(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error {
-		if o.Backup == nil || !o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup || o.NamespaceTerminating {
-			return nil // no longer due
-		}
-		if err := b.Buckets.AdmitDeletion(ctx, o.Backup); err != nil {
-			return err
-		}
-		request := velero.NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
-		if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)
-		}
-		if err := b.reread(ctx, step, o); err != nil || o.NAB == nil {
-			return err
-		}
-		changed, err := b.patchStatus(ctx, o.NAB, func() { ApplyDeleteRequest(o.NAB, o) })
-		if changed {
-			b.recordDeletionRequested(o.NAB, request.Name, step.Attempt)
-		}
+func (b *Activities) RequestDeletion(ctx context.Context, o *Objects, step contract.BackupStep) error {
+	if o.Backup == nil || !o.NAB.Spec.DeleteBackup || o.NAB.Spec.ForceDeleteBackup || o.NamespaceTerminating {
+		return nil // no longer due
+	}
+	if err := b.Buckets.AdmitDeletion(ctx, o.Backup); err != nil {
 		return err
-	})
+	}
+	request := velero.NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
+	if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)
+	}
+	if err := b.object().Reread(ctx, step.Ref, o); err != nil || o.NAB == nil {
+		return err
+	}
+	changed, err := b.patchStatus(ctx, o.NAB, func() { ApplyDeleteRequest(o.NAB, o) })
+	if changed {
+		b.recordDeletionRequested(o.NAB, request.Name, step.Attempt)
+	}
+	return err
 }
 
 // Withdraw deletes a Velero Backup that Velero has not started: nothing is in the object store, and Velero refuses a
 // DeleteBackupRequest for it, because it has no storage location yet. A Backup that Velero starts meanwhile is left alone.
-func (b *Activities) Withdraw(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error {
-		if !o.View(b.now()).Velero.Unstarted || !o.NAB.Spec.DeleteBackup || o.NamespaceTerminating {
-			return nil // no longer due
-		}
-		uid, version := o.Backup.UID, o.Backup.ResourceVersion
-		err := b.Client.Delete(ctx, o.Backup, client.Preconditions{UID: &uid, ResourceVersion: &version})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete Velero Backup %s/%s before it started: %w", o.Backup.Namespace, o.Backup.Name, err)
-		}
-		return b.reread(ctx, step, o)
-	})
+func (b *Activities) Withdraw(ctx context.Context, o *Objects, step contract.BackupStep) error {
+	if !o.View(b.now()).Velero.Unstarted || !o.NAB.Spec.DeleteBackup || o.NamespaceTerminating {
+		return nil // no longer due
+	}
+	if err := b.DeleteUnchanged(ctx, o.Backup); err != nil {
+		return err
+	}
+	return b.object().Reread(ctx, step.Ref, o)
 }
 
 // DeleteVeleroObjects deletes the Velero Backup object and every request to delete it, and leaves the data: that is
 // what spec.forceDeleteBackup does.
-func (b *Activities) DeleteVeleroObjects(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error {
-		if !o.NAB.Spec.ForceDeleteBackup && !o.LocationGone {
-			return nil
-		}
-		if err := b.deleteRequests(ctx, o); err != nil {
+func (b *Activities) DeleteVeleroObjects(ctx context.Context, o *Objects, step contract.BackupStep) error {
+	if !o.NAB.Spec.ForceDeleteBackup && !o.LocationGone {
+		return nil
+	}
+	if err := b.deleteRequests(ctx, o); err != nil {
+		return err
+	}
+	if o.Backup != nil {
+		if err := b.enterReleased(ctx, o); err != nil {
 			return err
 		}
-		if o.Backup != nil {
-			if err := b.enterReleased(ctx, o); err != nil {
-				return err
-			}
-			uid := o.Backup.UID
-			err := b.Client.Delete(ctx, o.Backup, client.Preconditions{UID: &uid})
-			if client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("delete Velero Backup %s/%s: %w", o.Backup.Namespace, o.Backup.Name, err)
-			}
+		if err := b.Delete(ctx, o.Backup); err != nil {
+			return err
 		}
-		return b.reread(ctx, step, o)
-	})
+	}
+	return b.object().Reread(ctx, step.Ref, o)
 }
 
 // deleteRequests deletes all requests for the Velero Backup of the object, including those of others.
@@ -174,30 +151,28 @@ func (b *Activities) deleteRequests(ctx context.Context, o *Objects) error {
 }
 
 // Release removes our finalizer, so that the object is deleted. It first deletes requests of ours that Velero left.
-func (b *Activities) Release(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
-	return b.update(ctx, step, func(o *Objects) error {
-		if o.NAB.DeletionTimestamp.IsZero() || (o.Backup != nil && !o.NamespaceTerminating) {
-			return nil
-		}
-		if o.Backup == nil {
-			if err := b.deleteRequests(ctx, o); err != nil {
-				return err
-			}
-		}
-		if err := b.enterReleased(ctx, o); err != nil {
+func (b *Activities) Release(ctx context.Context, o *Objects, step contract.BackupStep) error {
+	if o.NAB.DeletionTimestamp.IsZero() || (o.Backup != nil && !o.NamespaceTerminating) {
+		return nil
+	}
+	if o.Backup == nil {
+		if err := b.deleteRequests(ctx, o); err != nil {
 			return err
 		}
-		let, err := activities.PatchObject(ctx, b.Client, o.NAB, func() {
-			controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
-		})
-		if err != nil {
-			return err
-		}
-		if let {
-			b.recordReleased(o)
-		}
-		return b.reread(ctx, step, o)
+	}
+	if err := b.enterReleased(ctx, o); err != nil {
+		return err
+	}
+	let, err := b.PatchObject(ctx, o.NAB, func() {
+		controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
 	})
+	if err != nil {
+		return err
+	}
+	if let {
+		b.recordReleased(o)
+	}
+	return b.object().Reread(ctx, step.Ref, o)
 }
 
 // enterReleased records, before anything is deleted, that the object is released and its data may stay: the synchronization of

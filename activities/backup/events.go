@@ -3,7 +3,6 @@ package backup
 import (
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	corev1 "k8s.io/api/core/v1"
 
 	"holdfast.dev/holdfast/activities"
@@ -16,7 +15,7 @@ import (
 func (b *Activities) now() time.Time { return time.Now() }
 
 func (b *Activities) recorder() activities.Recorder {
-	return activities.Recorder{Events: b.Events, Noun: "Backup", Metrics: metrics.Backups}
+	return activities.Recorder{Cluster: b.Cluster, Noun: "Backup", Metrics: metrics.Backups}
 }
 
 // recordTurn measures how long the object has waited for the turn with which its Velero Backup was made.
@@ -28,11 +27,11 @@ func (b *Activities) recordTurn(o *Objects) {
 
 func (b *Activities) recordDeletionRequested(nab *oadpv1alpha1.NonAdminBackup, request string, attempt int) {
 	if attempt > 1 {
-		activities.RecordEvent(b.Events, nab, corev1.EventTypeWarning, "DeletionRetried", "Delete",
+		b.Record(nab, corev1.EventTypeWarning, "DeletionRetried", "Delete",
 			"Velero could not delete the backup; the request was sent again (DeleteBackupRequest %s, attempt %d)", request, attempt)
 		return
 	}
-	activities.RecordEvent(b.Events, nab, corev1.EventTypeNormal, "DeletionRequested", "Delete",
+	b.Record(nab, corev1.EventTypeNormal, "DeletionRequested", "Delete",
 		"requested the deletion of the backup and its data from Velero (DeleteBackupRequest %s)", request)
 }
 
@@ -45,12 +44,6 @@ func (b *Activities) recordReleased(o *Objects) {
 		note = "the Velero Backup is deleted; its data stay in the object store"
 	}
 	b.recorder().Released(o.NAB, note)
-}
-
-func (b *Activities) recordRetried(in contract.BackupStep, view contract.BackupView, info activity.Info) {
-	if view.Found {
-		b.recorder().Retried(&oadpv1alpha1.NonAdminBackup{}, in.Ref, info)
-	}
 }
 
 // recordProgress writes Events for what Refresh changed that tenants need to know: the end of a backup, or its loss.

@@ -138,7 +138,7 @@ func (b *Activities) confirm(ctx context.Context, o *Objects) (bool, error) {
 // yield gives up the place that the finalizer of an object shows. It comes before the status: an object that waits for a place
 // and seems to have one would wait for itself.
 func (b *Activities) yield(ctx context.Context, o *Objects) error {
-	_, err := activities.PatchObject(ctx, b.Client, o.NAB, func() {
+	_, err := b.PatchObject(ctx, o.NAB, func() {
 		controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
 	})
 	return err

@@ -21,7 +21,7 @@ import (
 func (b *Activities) CheckStall(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	ctx, cancel := context.WithTimeout(ctx, velero.StallLookup)
 	defer cancel()
-	return b.update(ctx, step, func(o *Objects) error {
+	return b.object().Update(ctx, step.Ref, func(o *Objects) error {
 		if o.Backup == nil || o.Backup.Status.Phase != velerov1.BackupPhaseInProgress || o.View(b.now()).Velero.Stalled {
 			return nil
 		}

@@ -20,19 +20,16 @@ import (
 
 // Activities deletes what was made for deleted objects of tenants.
 type Activities struct {
-	// Client reads from and writes to the API server itself.
-	Client        client.Client
+	activities.Cluster
 	Policy        policy.Getter
 	OADPNamespace string
 	// Grace is how old an object must be to be collected.
 	Grace time.Duration
-	// Paused returns an error while another controller serves these kinds; nothing is done then.
-	Paused func() error
 }
 
 // Register registers the activity with a worker under its wire name.
 func (c *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.CollectOrphans, activities.Guard(c.Paused, c.Collect, activities.NoEvent))
+	activities.RegisterGuarded(registry, c.Paused, contract.CollectOrphans, c.Collect)
 }
 
 // Collect checks every object that was made in the OADP namespace. An orphan is deleted only if it has not changed since it was

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
@@ -23,19 +22,15 @@ import (
 
 // Activities gives namespaces the administrator's plans.
 type Activities struct {
-	// Client reads from and writes to the API server itself.
-	Client        client.Client
+	// Events in it are on the policy's ConfigMap.
+	activities.Cluster
 	Policy        policy.Getter
 	OADPNamespace string
-	// Events writes Events for the administrator, on the policy's ConfigMap; best effort.
-	Events events.EventRecorder
-	// Paused returns an error while another controller serves NonAdminBackups; nothing is done then.
-	Paused func() error
 }
 
 // Register registers the activity with a worker under its wire name.
 func (a *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.KeepDefaultPlans, activities.Guard(a.Paused, a.Keep, activities.NoEvent))
+	activities.RegisterGuarded(registry, a.Paused, contract.KeepDefaultPlans, a.Keep)
 }
 
 // pass is one run of the activity.
@@ -73,7 +68,7 @@ func (a *Activities) Keep(ctx context.Context, _ contract.DefaultPlansInput) (co
 	}
 	if p.Problem != "" {
 		document := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.OADPNamespace, Name: policy.ConfigMapName}}
-		activities.RecordEvent(a.Events, document, corev1.EventTypeWarning, "DefaultPlanProblem", "KeepDefaultPlans", "%s", p.Problem)
+		a.Record(document, corev1.EventTypeWarning, "DefaultPlanProblem", "KeepDefaultPlans", "%s", p.Problem)
 	}
 	return p.DefaultPlansResult, nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"go.temporal.io/sdk/testsuite"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/activitytest"
@@ -23,14 +22,8 @@ const logs, signedURL = "logs", "https://store/log?X-Amz-Signature=0123456789abc
 // downloadStep runs an activity of download requests under its wire name, at a time after the request.
 func downloadStep(t *testing.T, w *fake.World, after time.Duration, activity string) (contract.DownloadView, error) {
 	t.Helper()
-	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	w.Downloads(func() time.Time { return fake.DownloadTime.Add(after) }).Register(env)
-	var view contract.DownloadView
-	answer, err := env.ExecuteActivity(activity, contract.DownloadStep{Ref: fake.Ref(logs)})
-	if err == nil {
-		require.NoError(t, answer.Get(&view))
-	}
-	return view, err
+	downloads := w.Downloads(func() time.Time { return fake.DownloadTime.Add(after) })
+	return activitytest.Performed[contract.DownloadView](t, downloads, activity, contract.DownloadStep{Ref: fake.Ref(logs)})
 }
 
 func downloadSteps(t *testing.T, w *fake.World, activities ...string) contract.DownloadView {

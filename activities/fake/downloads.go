@@ -24,12 +24,10 @@ const StoreLocation = "team-store-1"
 // Downloads returns the activities of download requests over this world. now is the time.
 func (w *World) Downloads(now func() time.Time) *download.Activities {
 	return &download.Activities{
-		Client: w.Client,
+		Cluster: w.cluster,
 		Gatherer: &download.Gatherer{
 			Reader: w.Client, ClusterID: Cluster, OADPNamespace: OADPNamespace, Now: now,
 		},
-		Events: w.Backups.Events,
-		Paused: func() error { return nil },
 	}
 }
 

@@ -15,16 +15,14 @@ import (
 // location. now is the time, that of the machine if nil.
 func (w *World) Finalizations(folder string, now func() time.Time) *finalization.Activities {
 	return &finalization.Activities{
-		Client: w.Client,
+		Cluster: w.cluster,
 		Finder: &finalization.Finder{
 			Reader: w.Client, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 			OpenLocation: func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
 				return openFolder(folder)
 			},
 		},
-		Events: w.Backups.Events,
-		Paused: func() error { return nil },
-		Now:    now,
+		Now: now,
 	}
 }
 

@@ -28,12 +28,10 @@ func (w *World) buckets(recorder events.EventRecorder) *buckets.Buckets {
 
 // RegisterPeriodic registers the activities of periodic work over the world; what is a minute old may be collected.
 func (w *World) RegisterPeriodic(registry worker.ActivityRegistry) {
-	idle := func() error { return nil }
 	(&synchronization.Activities{
-		Client: w.Client, Policy: source{w}, OADPNamespace: OADPNamespace, Paused: idle,
-		Buckets: w.Buckets,
+		Cluster: w.cluster, Policy: source{w}, OADPNamespace: OADPNamespace, Buckets: w.Buckets,
 	}).Register(registry)
 	(&collection.Activities{
-		Client: w.Client, Policy: source{w}, OADPNamespace: OADPNamespace, Grace: time.Minute, Paused: idle,
+		Cluster: w.cluster, Policy: source{w}, OADPNamespace: OADPNamespace, Grace: time.Minute,
 	}).Register(registry)
 }

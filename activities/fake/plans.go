@@ -85,20 +85,18 @@ func (s *Schedules) Signal(_ context.Context, in contract.PlanSignal) error {
 // Plans returns the activities of BackupPlans over this world. now is the time.
 func (w *World) Plans(schedules *Schedules, now func() time.Time) *plan.Activities {
 	return &plan.Activities{
-		Client: w.Client,
+		Cluster: w.cluster,
 		Gatherer: &plan.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 		},
-		Schedules: schedules, Events: w.Backups.Events, Now: now,
-		Paused: func() error { return nil },
+		Schedules: schedules, Now: now,
 	}
 }
 
 // DefaultPlans returns the activities of default plans over this world.
 func (w *World) DefaultPlans() *defaultplans.Activities {
 	return &defaultplans.Activities{
-		Client: w.Client, Policy: source{w}, OADPNamespace: OADPNamespace, Events: w.Backups.Events,
-		Paused: func() error { return nil },
+		Cluster: w.cluster, Policy: source{w}, OADPNamespace: OADPNamespace,
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/activities/location"
@@ -65,6 +66,8 @@ type World struct {
 	// Refusal, if set, answers DownloadRequests with phase Failed and this message, as Velero is to do after 1.18.
 	Refusal string
 
+	cluster activities.Cluster
+
 	mutex    sync.Mutex
 	fail     func(verb string, object client.Object) error
 	lose     func(verb string, object client.Object) error
@@ -87,32 +90,27 @@ func New(t *testing.T, objects ...client.Object) *World {
 			&oadpv1alpha1.NonAdminDownloadRequest{}, &holdfastv1alpha1.BackupPlan{}).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
 	w.Buckets = w.buckets(recorder)
+	w.cluster = activities.Cluster{Client: w.Client, Events: recorder, Paused: func() error { return nil }}
 	w.Backups = &backup.Activities{
-		Client: w.Client,
+		Cluster: w.cluster,
 		Gatherer: &backup.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 		},
 		Buckets: w.Buckets,
-		Events:  recorder,
-		Paused:  func() error { return nil },
 	}
 	w.Restores = &restore.Activities{
-		Client: w.Client,
+		Cluster: w.cluster,
 		Gatherer: &restore.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace,
 			Allowlists: &w.Allowed,
 		},
 		Buckets: w.Buckets,
-		Events:  recorder,
-		Paused:  func() error { return nil },
 	}
 	w.Locations = &location.Activities{
-		Client: w.Client,
+		Cluster: w.cluster,
 		Gatherer: &location.Gatherer{
 			Reader: w.Client, Policy: source{w}, ClusterID: Cluster, OADPNamespace: OADPNamespace, ReadSecrets: true,
 		},
-		Events:       recorder,
-		Paused:       func() error { return nil },
 		DecisionsOff: func() error { return nil },
 		Identity:     identity,
 	}

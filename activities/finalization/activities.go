@@ -8,9 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -25,14 +23,9 @@ const finalizationPoll = 5 * time.Second
 
 // Activities are the activities of a finalization.
 type Activities struct {
-	// Client reads from and writes to the API server itself.
-	Client client.Client
+	activities.Cluster
 	// Finder reads through Client.
 	Finder *Finder
-	// Events writes Events for the tenant; best effort.
-	Events events.EventRecorder
-	// Paused returns an error while another controller serves these kinds; nothing is done then.
-	Paused func() error
 	// Now is the time; time.Now if nil.
 	Now func() time.Time
 }
@@ -43,10 +36,10 @@ func (f *Activities) Register(registry worker.ActivityRegistry) {
 	for _, task := range Tasks() {
 		metrics.FinalizationTaskKnown(task.Name())
 	}
-	activities.Register(registry, contract.PlanFinalization, activities.Guard(f.Paused, f.Plan, activities.NoEvent))
-	activities.Register(registry, contract.RunFinalizationTask, activities.Guard(f.Paused, f.RunTask, activities.NoEvent))
-	activities.Register(registry, contract.PublishFinalization, activities.Guard(f.Paused, f.Publish, activities.NoEvent))
-	activities.Register(registry, contract.RecordFinalization, activities.Guard(f.Paused, f.Record, activities.NoEvent))
+	activities.RegisterGuarded(registry, f.Paused, contract.PlanFinalization, f.Plan)
+	activities.RegisterGuarded(registry, f.Paused, contract.RunFinalizationTask, f.RunTask)
+	activities.RegisterGuarded(registry, f.Paused, contract.PublishFinalization, f.Publish)
+	activities.RegisterGuarded(registry, f.Paused, contract.RecordFinalization, f.Record)
 }
 
 func (f *Activities) now() time.Time {
@@ -172,10 +165,10 @@ func (f *Activities) Record(ctx context.Context, record contract.FinalizationRec
 		}
 		nar := subject.NAR
 		before := nar.DeepCopy()
-		changed, err := activities.PatchStatus(ctx, f.Client, nar, func() { Apply(nar, record) })
+		changed, err := f.PatchStatus(ctx, nar, func() { Apply(nar, record) })
 		if activities.TooLarge(err) {
 			before.DeepCopyInto(nar)
-			changed, err = activities.PatchStatus(ctx, f.Client, nar, func() {
+			changed, err = f.PatchStatus(ctx, nar, func() {
 				Apply(nar, record)
 				Shrink(nar.Status.Finalization)
 			})

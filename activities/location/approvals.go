@@ -7,65 +7,39 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/worker"
 
-	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/approval"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-func (l *Activities) registerApproval(registry worker.ActivityRegistry) {
-	retried := func(in contract.ApprovalStep, _ contract.ApprovalView, info activity.Info) {
-		l.recordRetried(in.Ref, info)
-	}
-	activities.Register(registry, contract.RefreshApproval, activities.Guard(l.Paused, l.RefreshApproval, retried))
-	activities.Register(registry, contract.AdvanceApproval, activities.Guard(l.Paused, l.AdvanceApproval, retried))
-	activities.Register(registry, contract.DecideApproval, activities.Guard(l.Paused, l.Decide,
-		func(in contract.DecisionStep, _ contract.ApprovalView, info activity.Info) {
-			l.recordRetried(in.Ref, info)
-		}))
-}
-
 // RefreshApproval reads the present state.
-func (l *Activities) RefreshApproval(ctx context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
-	return l.approval(ctx, step.Ref, func(*Objects) error { return nil })
-}
-
-func (l *Activities) approval(
-	ctx context.Context, ref contract.ObjectRef, act func(*Objects) error,
-) (contract.ApprovalView, error) {
-	objects, err := l.update(ctx, ref, ifThere(act))
-	if err != nil {
-		return contract.ApprovalView{}, err
-	}
-	return objects.Approval(), nil
+func (l *Activities) RefreshApproval(context.Context, *Objects, contract.ApprovalStep) error {
+	return nil
 }
 
 // AdvanceApproval writes to the approval request what approval.NextApproval says for the present state. Each write carries the
 // resourceVersion of what was read, so a newer decision is never overwritten.
-func (l *Activities) AdvanceApproval(ctx context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
-	return l.approval(ctx, step.Ref, func(o *Objects) error {
-		action := approval.NextApproval(o.Approval())
-		if action == contract.ApprovalWait || action == contract.ApprovalClose {
-			return nil
-		}
-		request := o.Request.DeepCopy()
-		switch action {
-		case contract.ApprovalReset:
-			_, err := activities.PatchObject(ctx, l.Client, request, func() { ResetDecision(request) })
-			return err
-		case contract.ApprovalTidy:
-			_, err := activities.PatchObject(ctx, l.Client, request, func() { TidyDecision(request) })
-			return err
-		}
-		changed, err := activities.PatchStatus(ctx, l.Client, request, func() { o.Decide(request, action, time.Now()) })
-		if changed {
-			metrics.ApprovalAdvanced(string(action))
-		}
+func (l *Activities) AdvanceApproval(ctx context.Context, o *Objects, _ contract.ApprovalStep) error {
+	action := approval.NextApproval(o.Approval())
+	if action == contract.ApprovalWait || action == contract.ApprovalClose {
+		return nil
+	}
+	request := o.Request.DeepCopy()
+	switch action {
+	case contract.ApprovalReset:
+		_, err := l.PatchObject(ctx, request, func() { ResetDecision(request) })
 		return err
-	})
+	case contract.ApprovalTidy:
+		_, err := l.PatchObject(ctx, request, func() { TidyDecision(request) })
+		return err
+	}
+	changed, err := l.PatchStatus(ctx, request, func() { o.Decide(request, action, time.Now()) })
+	if changed {
+		metrics.ApprovalAdvanced(string(action))
+	}
+	return err
 }
 
 // Decide writes an administrator's decision to the approval request, as kubectl would. It permanently refuses a decision about
@@ -85,7 +59,7 @@ func (l *Activities) Decide(ctx context.Context, step contract.DecisionStep) (co
 	if step.SignalNumber > 0 {
 		id = fmt.Sprintf("%s/signal/%d", execution.RunID, step.SignalNumber)
 	}
-	view, err := l.approval(ctx, step.Ref, func(o *Objects) error {
+	view, err := l.approvals().Update(ctx, step.Ref, func(o *Objects) error {
 		if o.Request != nil && o.Request.Annotations[oadpv1alpha1.DecisionIDAnnotation] == id {
 			return nil // written by an earlier attempt
 		}
@@ -93,7 +67,7 @@ func (l *Activities) Decide(ctx context.Context, step contract.DecisionStep) (co
 			return err
 		}
 		request := o.Request.DeepCopy()
-		_, err := activities.PatchObject(ctx, l.Client, request, func() { write(request, step.Request, identity, id) })
+		_, err := l.PatchObject(ctx, request, func() { write(request, step.Request, identity, id) })
 		return err
 	})
 	if err == nil {

@@ -26,7 +26,7 @@ const maxSyncErrorBytes = 1000
 // records the result in the status. It makes one of them at a time: see contract.LocationView's CopyMade.
 func (l *Activities) Sync(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
 	copyMade := false
-	view, err := l.step(ctx, step, func(o *Objects) error {
+	view, err := l.locations().Update(ctx, step.Ref, func(o *Objects) error {
 		spec, _ := o.InForce()
 		if spec == nil || o.Foreign != "" || !controllerutil.ContainsFinalizer(o.Location, oadpv1alpha1.NabslFinalizer) {
 			return nil // changed meanwhile: the workflow decides again on the view
@@ -75,20 +75,20 @@ func (l *Activities) syncSecret(
 	if o.Copy == nil {
 		made := &corev1.Secret{ObjectMeta: meta, Type: corev1.SecretTypeOpaque, Data: credentials.Data(spec)}
 		if err := l.Client.Create(ctx, made); err != nil {
-			return nil, fmt.Errorf("create Secret %s: %w", client.ObjectKeyFromObject(made), withoutContent(asConflict(err)))
+			return nil, fmt.Errorf("create Secret %s: %w", client.ObjectKeyFromObject(made), withoutContent(activities.AsConflict(err)))
 		}
 		o.Copy = &metav1.PartialObjectMetadata{ObjectMeta: made.ObjectMeta}
 		return secretOutcome(oadpv1alpha1.ReasonSecretCreated, oadpv1alpha1.MessageSecretCreated), nil
 	}
 	made := o.copied
-	changed, err := activities.PatchObject(ctx, l.Client, made, func() {
+	changed, err := l.PatchObject(ctx, made, func() {
 		maps.Copy(made.Labels, meta.Labels)
 		maps.Copy(made.Annotations, meta.Annotations)
 		made.Data = credentials.Data(spec)
 	})
 	if apierrors.IsInvalid(err) { // it was made immutable: it is created again
-		err = asConflict(apierrors.NewAlreadyExists(corev1.Resource("secrets"), made.Name))
-		return nil, errors.Join(err, l.delete(ctx, made))
+		err = activities.AsConflict(apierrors.NewAlreadyExists(corev1.Resource("secrets"), made.Name))
+		return nil, errors.Join(err, l.Cluster.Delete(ctx, made))
 	}
 	if err != nil {
 		return nil, withoutContent(err)
@@ -111,7 +111,7 @@ func (l *Activities) keepCopy(ctx context.Context, o *Objects, problem string) (
 	}
 	if o.Secret != nil {
 		made := o.copied
-		_, err := activities.PatchObject(ctx, l.Client, made, func() {
+		_, err := l.PatchObject(ctx, made, func() {
 			made.Annotations[oadpv1alpha1.CopiedVersionAnnotation] = VersionOf(o.Secret)
 		})
 		if err != nil {
@@ -132,13 +132,13 @@ func (l *Activities) syncVelero(
 	var err error
 	changed := true
 	if o.Velero == nil {
-		if err = asConflict(l.Client.Create(ctx, wanted)); err == nil {
+		if err = activities.AsConflict(l.Client.Create(ctx, wanted)); err == nil {
 			o.Velero = wanted
 		}
 	} else {
 		reason, message = oadpv1alpha1.ReasonBackupStorageLocationUpdated, oadpv1alpha1.MessageBSLUpdated
 		made := o.Velero.DeepCopy()
-		changed, err = activities.PatchObject(ctx, l.Client, made, func() {
+		changed, err = l.PatchObject(ctx, made, func() {
 			maps.Copy(made.Labels, wanted.Labels)
 			made.Spec = wanted.Spec
 			if unvalidated(made, wanted) {

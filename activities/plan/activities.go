@@ -8,8 +8,6 @@ import (
 	temporal "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s"
@@ -23,29 +21,43 @@ const unscheduledTimeout = 2 * time.Second
 
 // Activities serves BackupPlans.
 type Activities struct {
-	// Client reads from and writes to the API server itself.
-	Client client.Client
+	activities.Cluster
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
 	// Schedules are those of Temporal.
 	Schedules Schedules
-	// Events writes Events for the tenant; best effort.
-	Events events.EventRecorder
 	// Now is time.Now.
 	Now func() time.Time
-	// Paused returns an error while another controller serves NonAdminBackups; nothing is done then.
-	Paused func() error
 }
 
-// Register registers the activities with a worker under their wire names.
+// Register registers the activities with a worker under their wire names. Retries cause no Event.
 func (a *Activities) Register(registry worker.ActivityRegistry) {
-	none := activities.NoEvent[contract.PlanStep, contract.PlanView]
-	activities.Register(registry, contract.RefreshPlan, activities.Guard(a.Paused, a.Refresh, none))
-	activities.Register(registry, contract.RunPlan, activities.Guard(a.Paused, a.Run, none))
-	activities.Register(registry, contract.RecordPlanBackups, activities.Guard(a.Paused, a.Record, none))
-	activities.Register(registry, contract.DeletePlanBackup, activities.Guard(a.Paused, a.DeleteBackup, none))
-	activities.Register(registry, contract.ExtendPlanBackup, activities.Guard(a.Paused, a.ExtendBackup, none))
+	a.register(registry, contract.RefreshPlan, a.Refresh)
+	a.register(registry, contract.RunPlan, a.Run)
+	a.register(registry, contract.RecordPlanBackups, a.RecordBackups)
+	a.register(registry, contract.DeletePlanBackup, a.DeleteBackup)
+	a.register(registry, contract.ExtendPlanBackup, a.ExtendBackup)
 	activities.RegisterEffect(registry, contract.SignalPlan, a.Signal)
+}
+
+// register registers a step. It keeps the plan's Schedule first; a plan that is gone has none.
+func (a *Activities) register(
+	registry worker.ActivityRegistry, as contract.Activity[contract.PlanStep, contract.PlanView],
+	act func(context.Context, *subject, contract.PlanStep) error,
+) {
+	activities.RegisterGuarded(registry, a.Paused, as, func(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
+		plan := activities.Object[subject, contract.PlanView]{
+			Resource: holdfastv1alpha1.ResourceBackupPlans,
+			Gather:   func(ctx context.Context, _ contract.ObjectRef) (*subject, error) { return a.gather(ctx, step) },
+			Gone:     func(s *subject) bool { return s.Plan == nil },
+			View:     (*subject).view,
+		}
+		view, err := plan.Update(ctx, step.Ref, func(s *subject) error { return act(ctx, s, step) })
+		if err == nil && !view.Found {
+			err = a.Schedules.Drop(ctx, step.Cluster, step.Ref)
+		}
+		return view, err
+	})
 }
 
 // subject is a plan as one activity sees it.
@@ -59,23 +71,6 @@ type subject struct {
 	// made and recorded are for the view.
 	made     *contract.PlanBackup
 	recorded []string
-}
-
-// update reads the plan and all that belongs to it, keeps its Schedule, and calls act. After a conflict with another writer it
-// starts over. A plan that is gone has no Schedule.
-func (a *Activities) update(ctx context.Context, step contract.PlanStep, act func(*subject) error) (contract.PlanView, error) {
-	gather := func() (*subject, error) { return a.gather(ctx, step) }
-	ifThere := func(s *subject) error {
-		if s.Plan == nil {
-			return activities.ErrGone
-		}
-		return act(s)
-	}
-	view, err := activities.Update(holdfastv1alpha1.ResourceBackupPlans, gather, ifThere, (*subject).view)
-	if err == nil && !view.Found {
-		err = a.Schedules.Drop(ctx, step.Cluster, step.Ref)
-	}
-	return view, err
 }
 
 func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subject, error) {
@@ -99,7 +94,7 @@ func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subje
 
 // beginAnew drops what a restore has brought of the plan in the backup: its status, and its request for a run.
 func (a *Activities) beginAnew(ctx context.Context, step contract.PlanStep, plan *holdfastv1alpha1.BackupPlan) (*Objects, error) {
-	_, err := activities.PatchStatus(ctx, a.Client, plan, func() {
+	_, err := a.PatchStatus(ctx, plan, func() {
 		plan.Status = holdfastv1alpha1.BackupPlanStatus{
 			UID: plan.UID, HandledRunNow: holdfastv1alpha1.RequestedRun(plan.Annotations),
 		}
@@ -137,7 +132,7 @@ func (a *Activities) showUnscheduled(ctx context.Context, s *subject) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unscheduledTimeout) // Temporal may have used up the time
 	defer cancel()
-	_, err := activities.PatchStatus(ctx, a.Client, s.Plan, func() { applyUnscheduled(s.Plan) })
+	_, err := a.PatchStatus(ctx, s.Plan, func() { applyUnscheduled(s.Plan) })
 	return err
 }
 
@@ -165,14 +160,14 @@ func pausedBy(spec, operator bool) holdfastv1alpha1.PausedBy {
 }
 
 // Refresh reads the present state and shows it.
-func (a *Activities) Refresh(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
-	return a.update(ctx, step, func(s *subject) error { return a.show(ctx, s) })
+func (a *Activities) Refresh(ctx context.Context, s *subject, _ contract.PlanStep) error {
+	return a.show(ctx, s)
 }
 
 // show writes the status, and Events about what is new in it.
 func (a *Activities) show(ctx context.Context, s *subject) error {
 	before := s.Plan.Status.DeepCopy()
-	changed, err := activities.PatchStatus(ctx, a.Client, s.Plan, func() { apply(s.Objects, s.judge, s.now) })
+	changed, err := a.PatchStatus(ctx, s.Plan, func() { apply(s.Objects, s.judge, s.now) })
 	if changed {
 		a.recordChanges(s.Plan, before)
 	}
@@ -181,29 +176,27 @@ func (a *Activities) show(ctx context.Context, s *subject) error {
 
 // Run makes the NonAdminBackup of the run that is due, or finds the one that an earlier attempt has made. A run that the API
 // server refuses is missed. If none is due, it is Refresh.
-func (a *Activities) Run(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
-	return a.update(ctx, step, func(s *subject) error {
-		at, jitter := s.judge.Passed.Make, s.judge.Runs.Jitter
-		if step.Due != 0 {
-			at, jitter = time.Unix(step.Due, 0), 0
-		}
-		if s.judge.Refused != "" || at.IsZero() { // the spec was changed, or an earlier attempt has shown the run
-			return a.show(ctx, s)
-		}
-		nab, err := a.make(ctx, s, at)
-		refusal := refused(err, step.Due != 0, s.now.Sub(at.Add(jitter)))
-		if err != nil && refusal == "" {
-			return err
-		}
-		before := s.Plan.Status.DeepCopy()
-		changed, err := activities.PatchStatus(ctx, a.Client, s.Plan, func() { s.applyRun(nab, at) })
-		if changed {
-			a.recordChanges(s.Plan, before)
-			a.recordRun(s, nab, refusal)
-		}
-		s.judge = Judge(s.Objects, nil, s.now)
+func (a *Activities) Run(ctx context.Context, s *subject, step contract.PlanStep) error {
+	at, jitter := s.judge.Passed.Make, s.judge.Runs.Jitter
+	if step.Due != 0 {
+		at, jitter = time.Unix(step.Due, 0), 0
+	}
+	if s.judge.Refused != "" || at.IsZero() { // the spec was changed, or an earlier attempt has shown the run
+		return a.show(ctx, s)
+	}
+	nab, err := a.make(ctx, s, at)
+	refusal := refused(err, step.Due != 0, s.now.Sub(at.Add(jitter)))
+	if err != nil && refusal == "" {
 		return err
-	})
+	}
+	before := s.Plan.Status.DeepCopy()
+	changed, err := a.PatchStatus(ctx, s.Plan, func() { s.applyRun(nab, at) })
+	if changed {
+		a.recordChanges(s.Plan, before)
+		a.recordRun(s, nab, refusal)
+	}
+	s.judge = Judge(s.Objects, nil, s.now)
+	return err
 }
 
 // madeBefore is the newest run of the schedule if no record says so: it was made, but the worker was killed before the workflow
@@ -242,6 +235,9 @@ func (s *subject) applyRun(nab *oadpv1alpha1.NonAdminBackup, at time.Time) {
 // view is what the workflow decides by.
 func (s *subject) view() contract.PlanView {
 	j, p := s.judge, s.Plan
+	if p == nil {
+		return contract.PlanView{}
+	}
 	v := contract.PlanView{
 		Found: true, Ready: j.Refused == "", Why: j.Refused, Paused: string(s.Paused), Objective: string(j.Objective),
 		MadeNow: s.made, Recorded: s.recorded, Stored: s.stored(), Schedule: s.schedule,

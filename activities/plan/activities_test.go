@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"go.temporal.io/sdk/testsuite"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -50,15 +50,9 @@ func newScene(t *testing.T, alter func(*holdfastv1alpha1.BackupPlan), objects ..
 // try runs an activity of plans under its wire name.
 func (s *scene) try(activity string, step contract.PlanStep) (contract.PlanView, error) {
 	s.t.Helper()
-	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	s.Plans(&s.schedules, func() time.Time { return s.now }).Register(env)
 	step.Cluster, step.Ref, step.Made = fake.Cluster, fake.Ref(minutely), s.made
-	var view contract.PlanView
-	answer, err := env.ExecuteActivity(activity, step)
-	if err == nil {
-		require.NoError(s.t, answer.Get(&view))
-	}
-	return view, err
+	plans := s.Plans(&s.schedules, func() time.Time { return s.now })
+	return activitytest.Performed[contract.PlanView](s.t, plans, activity, step)
 }
 
 func (s *scene) act(activity string, step contract.PlanStep) contract.PlanView {

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"holdfast.dev/holdfast/activities"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
@@ -25,10 +24,6 @@ const (
 	eventExtension = "BackupExtended"
 )
 
-func (a *Activities) event(p *holdfastv1alpha1.BackupPlan, kind, reason, action, note string, args ...any) {
-	activities.RecordEvent(a.Events, p, kind, reason, action, note, args...)
-}
-
 // recordChanges writes Events about what a new status says.
 func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdfastv1alpha1.BackupPlanStatus) {
 	after := &p.Status
@@ -37,18 +32,18 @@ func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdf
 	metrics.PlanRuns(metrics.RunMissed, after.Counts.Missed-before.Counts.Missed)
 	metrics.PlanRuns(metrics.RunSkipped, after.Counts.Skipped-before.Counts.Skipped)
 	if missed := after.Counts.Missed - before.Counts.Missed; missed > 0 {
-		a.event(p, corev1.EventTypeWarning, eventMissed, "Schedule", "%d runs were due and not made within %s", missed,
+		a.Record(p, corev1.EventTypeWarning, eventMissed, "Schedule", "%d runs were due and not made within %s", missed,
 			p.Spec.StartingDeadline)
 	}
 	if after.Counts.Skipped > before.Counts.Skipped {
-		a.event(p, corev1.EventTypeWarning, eventSkipped, "Schedule", "a run was due while the last backup was not finished")
+		a.Record(p, corev1.EventTypeWarning, eventSkipped, "Schedule", "a run was due while the last backup was not finished")
 	}
 	switch after.Paused {
 	case before.Paused:
 	case "":
-		a.event(p, corev1.EventTypeNormal, eventResumed, "Schedule", "the plan is no longer paused")
+		a.Record(p, corev1.EventTypeNormal, eventResumed, "Schedule", "the plan is no longer paused")
 	default:
-		a.event(p, corev1.EventTypeNormal, eventPaused, "Schedule", "paused by %s", after.Paused)
+		a.Record(p, corev1.EventTypeNormal, eventPaused, "Schedule", "paused by %s", after.Paused)
 	}
 	for _, kind := range shownConditions {
 		was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
@@ -59,7 +54,7 @@ func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdf
 		if is.Status == metav1.ConditionTrue {
 			severity = corev1.EventTypeNormal
 		}
-		a.event(p, severity, is.Reason, "Judge", "%s", is.Message)
+		a.Record(p, severity, is.Reason, "Judge", "%s", is.Message)
 	}
 }
 
@@ -69,18 +64,18 @@ func (a *Activities) recordRun(s *subject, nab *oadpv1alpha1.NonAdminBackup, ref
 		how = "as requested"
 	}
 	if nab == nil {
-		a.event(s.Plan, corev1.EventTypeWarning, eventRefused, "Run", "no backup was made %s: %s", how, refusal)
+		a.Record(s.Plan, corev1.EventTypeWarning, eventRefused, "Run", "no backup was made %s: %s", how, refusal)
 		return
 	}
 	metrics.PlanRuns(metrics.RunMade, 1)
-	a.event(s.Plan, corev1.EventTypeNormal, eventRun, "Run", "created NonAdminBackup %s, %s", nab.Name, how)
+	a.Record(s.Plan, corev1.EventTypeNormal, eventRun, "Run", "created NonAdminBackup %s, %s", nab.Name, how)
 }
 
 func (a *Activities) recordDeletion(p *holdfastv1alpha1.BackupPlan, name, why string) {
-	a.event(p, corev1.EventTypeNormal, eventDeletion, "Retain", "requested the deletion of NonAdminBackup %s: %s", name, why)
+	a.Record(p, corev1.EventTypeNormal, eventDeletion, "Retain", "requested the deletion of NonAdminBackup %s: %s", name, why)
 }
 
 func (a *Activities) recordExtension(p *holdfastv1alpha1.BackupPlan, name string, until time.Time) {
-	a.event(p, corev1.EventTypeNormal, eventExtension, "Retain", "minGood keeps NonAdminBackup %s: it expires at %s now", name,
+	a.Record(p, corev1.EventTypeNormal, eventExtension, "Retain", "minGood keeps NonAdminBackup %s: it expires at %s now", name,
 		until.UTC().Format(time.RFC3339))
 }

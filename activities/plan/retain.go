@@ -23,29 +23,27 @@ import (
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
 
-// Record writes on the Velero Backups of the plan's new backups that it has made them, as far as they exist. Tenants cannot write
-// there. It shows what Refresh does.
-func (a *Activities) Record(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
-	return a.update(ctx, step, func(s *subject) error {
-		for _, made := range step.Made {
-			at := slices.IndexFunc(s.Backups, func(b Backup) bool { return string(b.Object.UID) == made.UID })
-			if at < 0 || s.Backups[at].gone() { // or somebody has taken its label away: it is not the plan's any more
-				s.recorded = append(s.recorded, made.UID)
-				continue
-			}
-			done, err := a.record(ctx, s, &s.Backups[at])
-			if err != nil {
-				return err
-			}
-			if done {
-				s.recorded = append(s.recorded, made.UID)
-			}
+// RecordBackups writes on the Velero Backups of the plan's new backups that it has made them, as far as they exist. Tenants cannot
+// write there. It shows what Refresh does.
+func (a *Activities) RecordBackups(ctx context.Context, s *subject, step contract.PlanStep) error {
+	for _, made := range step.Made {
+		at := slices.IndexFunc(s.Backups, func(b Backup) bool { return string(b.Object.UID) == made.UID })
+		if at < 0 || s.Backups[at].gone() { // or somebody has taken its label away: it is not the plan's any more
+			s.recorded = append(s.recorded, made.UID)
+			continue
 		}
-		return a.show(ctx, s)
-	})
+		done, err := a.recordMade(ctx, s, &s.Backups[at])
+		if err != nil {
+			return err
+		}
+		if done {
+			s.recorded = append(s.recorded, made.UID)
+		}
+	}
+	return a.show(ctx, s)
 }
 
-func (a *Activities) record(ctx context.Context, s *subject, b *Backup) (done bool, err error) {
+func (a *Activities) recordMade(ctx context.Context, s *subject, b *Backup) (done bool, err error) {
 	nab := b.Object
 	if b.Recorded || nab.Status.VeleroBackup == nil {
 		return b.Recorded, nil
@@ -56,7 +54,7 @@ func (a *Activities) record(ctx context.Context, s *subject, b *Backup) (done bo
 	if err != nil || !exists || !owner.Backup.Called(made, nab.Namespace, nab.Name) {
 		return false, err
 	}
-	_, err = activities.PatchObject(ctx, a.Client, made, func() {
+	_, err = a.PatchObject(ctx, made, func() {
 		made.Labels[holdfastv1alpha1.LabelRecordedPlan] = string(s.Plan.UID)
 	})
 	if err != nil {
@@ -77,27 +75,25 @@ func (s *subject) removable(b Backup) bool {
 
 // DeleteBackup requests the deletion of a backup with its data, as a tenant would, if it is still due and was shown to be. Of a
 // backup that is gone it deletes the object, and no data.
-func (a *Activities) DeleteBackup(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
-	return a.update(ctx, step, func(s *subject) error {
-		at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == step.Backup })
-		if at < 0 {
-			return a.show(ctx, s)
-		}
-		nab := s.Backups[at].Object
-		if s.removable(s.Backups[at]) {
-			err := a.Client.Delete(ctx, nab, client.Preconditions{UID: &nab.UID, ResourceVersion: &nab.ResourceVersion})
-			return client.IgnoreNotFound(err)
-		}
-		due := slices.IndexFunc(s.judge.Retention.Due, func(n retention.Named) bool { return n.Name == step.Backup })
-		if due < 0 || s.Keep == nil || s.Keep.DryRun || !shown(s.Plan.Status.Retention, step.Backup) {
-			return a.show(ctx, s)
-		}
-		changed, err := activities.PatchObject(ctx, a.Client, nab, func() { nab.Spec.DeleteBackup = true })
-		if changed {
-			a.recordDeletion(s.Plan, nab.Name, s.judge.Retention.Due[due].Why)
-		}
-		return elsewhere(s, err)
-	})
+func (a *Activities) DeleteBackup(ctx context.Context, s *subject, step contract.PlanStep) error {
+	at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == step.Backup })
+	if at < 0 {
+		return a.show(ctx, s)
+	}
+	nab := s.Backups[at].Object
+	if s.removable(s.Backups[at]) {
+		err := a.Client.Delete(ctx, nab, client.Preconditions{UID: &nab.UID, ResourceVersion: &nab.ResourceVersion})
+		return client.IgnoreNotFound(err)
+	}
+	due := slices.IndexFunc(s.judge.Retention.Due, func(n retention.Named) bool { return n.Name == step.Backup })
+	if due < 0 || s.Keep == nil || s.Keep.DryRun || !shown(s.Plan.Status.Retention, step.Backup) {
+		return a.show(ctx, s)
+	}
+	changed, err := a.PatchObject(ctx, nab, func() { nab.Spec.DeleteBackup = true })
+	if changed {
+		a.recordDeletion(s.Plan, nab.Name, s.judge.Retention.Due[due].Why)
+	}
+	return elsewhere(s, err)
 }
 
 // shown: the status says that the backup is due.
@@ -143,22 +139,20 @@ func (s *subject) extension() string {
 }
 
 // ExtendBackup moves on when Velero deletes a backup, by its time to live from now on.
-func (a *Activities) ExtendBackup(ctx context.Context, step contract.PlanStep) (contract.PlanView, error) {
-	return a.update(ctx, step, func(s *subject) error {
-		at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == step.Backup })
-		if at < 0 || s.extension() != step.Backup {
-			return nil
-		}
-		made := s.Backups[at].Velero
-		ttl, _ := s.judge.ttl(s.Objects)
-		_, err := activities.PatchObject(ctx, a.Client, made, func() {
-			made.Status.Expiration = &metav1.Time{Time: s.now.Add(ttl).Truncate(time.Second)}
-		})
-		if err == nil {
-			a.recordExtension(s.Plan, step.Backup, made.Status.Expiration.Time)
-		}
-		return elsewhere(s, err)
+func (a *Activities) ExtendBackup(ctx context.Context, s *subject, step contract.PlanStep) error {
+	at := slices.IndexFunc(s.Backups, func(b Backup) bool { return b.Object.Name == step.Backup })
+	if at < 0 || s.extension() != step.Backup {
+		return nil
+	}
+	made := s.Backups[at].Velero
+	ttl, _ := s.judge.ttl(s.Objects)
+	_, err := a.PatchObject(ctx, made, func() {
+		made.Status.Expiration = &metav1.Time{Time: s.now.Add(ttl).Truncate(time.Second)}
 	})
+	if err == nil {
+		a.recordExtension(s.Plan, step.Backup, made.Status.Expiration.Time)
+	}
+	return elsewhere(s, err)
 }
 
 // readers returns what reads the backups of a namespace now, by the backup's name.

@@ -37,8 +37,7 @@ type Activities struct {
 
 // Register registers the activities with a worker under their wire names.
 func (a *Activities) Register(registry worker.ActivityRegistry) {
-	find := activities.Guard(a.Paused, a.Find, activities.NoEvent[contract.TurnsWanted, contract.TurnsFound])
-	activities.Register(registry, contract.FindTurns, find)
+	activities.RegisterGuarded(registry, a.Paused, contract.FindTurns, a.Find)
 	activities.Register(registry, contract.GiveTurns, a.Give)
 	activities.RegisterEffect(registry, contract.ReturnTurn, a.Return)
 	for _, pool := range contract.Pools() {

@@ -7,7 +7,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/worker"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
@@ -20,8 +19,7 @@ import (
 
 // Activities acts on NonAdminRestores and the Velero objects made for them.
 type Activities struct {
-	// Client reads from and writes to the API server itself.
-	Client client.Client
+	activities.Cluster
 	// Gatherer reads through Client.
 	Gatherer *Gatherer
 	// Buckets reads the files in a tenant's bucket before Velero does: activities/buckets, without the clouds' drivers.
@@ -29,93 +27,62 @@ type Activities struct {
 		// Admit returns an error while Velero must not read the files of a Backup to restore it.
 		Admit(ctx context.Context, made *velerov1.Backup) error
 	}
-	// Events writes Events for the tenant; best effort.
-	Events events.EventRecorder
 	// StallTimeout is --velero-stall-timeout.
 	StallTimeout time.Duration
-	// Paused returns an error while another controller serves these kinds; nothing is done then.
-	Paused func() error
 }
 
 // Register registers the activities with a worker under their wire names.
 func (r *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.RefreshRestore, activities.Guard(r.Paused, r.Refresh, r.recordRetried))
-	activities.Register(registry, contract.StartRestore, activities.Guard(r.Paused, r.Start, r.recordRetried))
-	activities.Register(registry, contract.AdmitRestore, activities.Guard(r.Paused, r.Admit, r.recordRetried))
-	activities.Register(registry, contract.CheckRestoreStall, activities.Guard(r.Paused, r.CheckStall, r.recordRetried))
-	activities.Register(registry, contract.DeleteRestore, activities.Guard(r.Paused, r.Delete, r.recordRetried))
-	activities.Register(registry, contract.ReleaseRestore, activities.Guard(r.Paused, r.Release, r.recordRetried))
+	object := r.object()
+	activities.RegisterStep(registry, object, contract.RefreshRestore, r.Refresh)
+	activities.RegisterStep(registry, object, contract.StartRestore, r.Start)
+	activities.RegisterStep(registry, object, contract.AdmitRestore, r.Admit)
+	activities.RegisterWhole(registry, object, contract.CheckRestoreStall, r.CheckStall)
+	activities.RegisterStep(registry, object, contract.DeleteRestore, r.Delete)
+	activities.RegisterStep(registry, object, contract.ReleaseRestore, r.Release)
 }
 
-// update reads the object and all that belongs to it, calls act, and returns the view. After a conflict with another writer it
-// starts over. act is not called when the object is gone.
-func (r *Activities) update(ctx context.Context, step contract.RestoreStep,
-	act func(*Objects) error,
-) (contract.RestoreView, error) {
-	gather := func() (*Objects, error) {
-		objects, err := r.Gatherer.Gather(ctx, step.Ref)
-		if err == nil && objects.NAR != nil {
-			objects.NAR = objects.NAR.DeepCopy()
-		}
-		return objects, err
+func (r *Activities) object() activities.Object[Objects, contract.RestoreView] {
+	return activities.Object[Objects, contract.RestoreView]{
+		Cluster: r.Cluster, Kind: &oadpv1alpha1.NonAdminRestore{}, Resource: oadpv1alpha1.ResourceNonAdminRestores,
+		Gather: r.Gatherer.Gather,
+		Gone:   func(o *Objects) bool { return o.NAR == nil },
+		View:   (*Objects).View,
+		Found:  func(view contract.RestoreView) bool { return view.Found },
 	}
-	ifThere := func(o *Objects) error {
-		if o.NAR == nil {
-			return activities.ErrGone
-		}
-		return act(o)
-	}
-	return activities.Update(oadpv1alpha1.ResourceNonAdminRestores, gather, ifThere, (*Objects).View)
-}
-
-// patchStatus lets change alter the status and sends the difference, if any. It reports whether anything changed.
-func (r *Activities) patchStatus(ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, change func()) (bool, error) {
-	return activities.PatchStatus(ctx, r.Client, nar, change)
-}
-
-// reread replaces o by the present state, after a write that does not return it.
-func (r *Activities) reread(ctx context.Context, step contract.RestoreStep, o *Objects) error {
-	present, err := r.Gatherer.Gather(ctx, step.Ref)
-	if err != nil {
-		return err
-	}
-	*o = *present
-	return nil
 }
 
 // Refresh reads the present state and copies the Velero Restore's status, or reports that it is gone. An object that waits for
 // its turn is started with the same read.
-func (r *Activities) Refresh(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
-	return r.update(ctx, step, func(o *Objects) error {
-		if o.waits() {
-			return r.start(ctx, o, step.Turn)
-		}
-		before := o.View()
-		if (!before.EverCreated && o.NAR.Status.VeleroRestore == nil) || before.NamespaceTerminating {
-			return nil // nothing to copy, or nobody to read it: the object must be released, whatever its status
-		}
-		recorded := o.RestoreName
-		if o.NAR.Status.VeleroRestore != nil {
-			recorded = owner.Written(o.NAR)
-		}
-		volumes, err := r.volumes(ctx, step, o, before)
-		if err != nil {
-			return err
-		}
-		changed, err := r.patchStatus(ctx, o.NAR, func() {
-			if before.EverCreated {
-				lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
-			}
-			velero.ApplyVolumes(o.NAR, volumes)
-		})
-		if changed {
-			r.recordProgress(o.NAR, before, o)
-		}
-		if changed && o.NAR.Status.VeleroRestore != nil && owner.Written(o.NAR) != recorded {
-			r.recorder().Corrected(o.NAR, recorded)
-		}
+func (r *Activities) Refresh(ctx context.Context, o *Objects, step contract.RestoreStep) error {
+	if o.waits() {
+		return r.start(ctx, o, step.Turn)
+	}
+	before := o.View()
+	if (!before.EverCreated && o.NAR.Status.VeleroRestore == nil) || before.NamespaceTerminating {
+		return nil // nothing to copy, or nobody to read it: the object must be released, whatever its status
+	}
+	recorded := o.RestoreName
+	if o.NAR.Status.VeleroRestore != nil {
+		recorded = owner.Written(o.NAR)
+	}
+	volumes, err := r.volumes(ctx, step, o, before)
+	if err != nil {
 		return err
+	}
+	changed, err := r.PatchStatus(ctx, o.NAR, func() {
+		if before.EverCreated {
+			lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
+		}
+		velero.ApplyVolumes(o.NAR, volumes)
 	})
+	if changed {
+		r.recordProgress(o.NAR, before, o)
+	}
+	if changed && o.NAR.Status.VeleroRestore != nil && owner.Written(o.NAR) != recorded {
+		r.recorder().Corrected(o.NAR, recorded)
+	}
+	return err
 }
 
 // volumes lists Velero's volume objects for the Restore: none before Velero has started it, and only if the watcher has seen a
@@ -136,7 +103,7 @@ func (r *Activities) volumes(
 func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
 	ctx, cancel := context.WithTimeout(ctx, velero.StallLookup)
 	defer cancel()
-	return r.update(ctx, step, func(o *Objects) error {
+	return r.object().Update(ctx, step.Ref, func(o *Objects) error {
 		if o.Restore == nil || o.Restore.Status.Phase != velerov1.RestorePhaseInProgress || o.View().Velero.Stalled {
 			return nil
 		}
@@ -147,7 +114,7 @@ func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) 
 		if age < r.StallTimeout/2 {
 			return nil
 		}
-		changed, err := r.patchStatus(ctx, o.NAR, func() { lifecycle.ApplyStall(o.NAR) })
+		changed, err := r.PatchStatus(ctx, o.NAR, func() { lifecycle.ApplyStall(o.NAR) })
 		if changed {
 			r.recorder().Stalled(o.NAR, oadpv1alpha1.MessageVeleroRestoreStalled)
 		}

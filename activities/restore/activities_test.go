@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
-	"go.temporal.io/sdk/testsuite"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,15 +36,7 @@ func step(t *testing.T, w *fake.World, activity string) (contract.RestoreView, e
 
 func stepWith(t *testing.T, w *fake.World, activity string, in contract.RestoreStep) (contract.RestoreView, error) {
 	t.Helper()
-	suite := &testsuite.WorkflowTestSuite{}
-	env := suite.NewTestActivityEnvironment()
-	w.Restores.Register(env)
-	var view contract.RestoreView
-	answer, err := env.ExecuteActivity(activity, in)
-	if err == nil {
-		require.NoError(t, answer.Get(&view))
-	}
-	return view, err
+	return activitytest.Performed[contract.RestoreView](t, w.Restores, activity, in)
 }
 
 func steps(t *testing.T, w *fake.World, activities ...string) contract.RestoreView {

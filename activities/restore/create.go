@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,8 +22,8 @@ import (
 )
 
 // Start serves a new restore with a single read: it judges the spec, and creates the Velero Restore of an accepted one.
-func (r *Activities) Start(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
-	return r.update(ctx, step, func(o *Objects) error { return r.start(ctx, o, step.Turn) })
+func (r *Activities) Start(ctx context.Context, o *Objects, step contract.RestoreStep) error {
+	return r.start(ctx, o, step.Turn)
 }
 
 func (r *Activities) start(ctx context.Context, o *Objects, turn contract.UsableTurn) error {
@@ -36,8 +35,8 @@ func (r *Activities) start(ctx context.Context, o *Objects, turn contract.Usable
 
 // Admit validates the spec as of now and writes the verdict: the Accepted condition, the phase and, for an accepted spec
 // that is not restored yet, the reference to the Velero Restore and our finalizer, both before that Restore exists.
-func (r *Activities) Admit(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
-	return r.update(ctx, step, func(o *Objects) error { return r.admit(ctx, o) })
+func (r *Activities) Admit(ctx context.Context, o *Objects, _ contract.RestoreStep) error {
+	return r.admit(ctx, o)
 }
 
 func (r *Activities) admit(ctx context.Context, o *Objects) error {
@@ -47,7 +46,7 @@ func (r *Activities) admit(ctx context.Context, o *Objects) error {
 	verdict, err := r.Gatherer.Judge(ctx, o)
 	if err != nil {
 		// Seen, not yet judged: the tenant is to see at least that while the cause lasts.
-		_, patchErr := r.patchStatus(ctx, o.NAR, func() { lifecycle.ApplySeen(o.NAR) })
+		_, patchErr := r.PatchStatus(ctx, o.NAR, func() { lifecycle.ApplySeen(o.NAR) })
 		return errors.Join(err, patchErr)
 	}
 	if err := r.applyVerdict(ctx, o, verdict); err != nil {
@@ -56,14 +55,14 @@ func (r *Activities) admit(ctx context.Context, o *Objects) error {
 	if !verdict.Accepted && o.Restore == nil {
 		return nil // nothing to protect
 	}
-	_, err = activities.PatchObject(ctx, r.Client, o.NAR, func() {
+	_, err = r.PatchObject(ctx, o.NAR, func() {
 		controllerutil.AddFinalizer(o.NAR, oadpv1alpha1.NarFinalizer)
 	})
 	return err
 }
 
 func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict check.Verdict) error {
-	changed, err := r.patchStatus(ctx, o.NAR, func() {
+	changed, err := r.PatchStatus(ctx, o.NAR, func() {
 		if o.Restore != nil { // made by an attempt that was killed before it recorded it, or before this object's status was lost
 			lifecycle.ApplyCreated(o.NAR)
 			lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
@@ -89,7 +88,7 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Usabl
 		return nil // refused, or changed meanwhile: the workflow decides again on the view
 	}
 	if o.Restore == nil && o.Rules.Queue.MaxActiveRestores > 0 && !activities.TurnUsable(ctx, turn) {
-		_, err := r.patchStatus(ctx, o.NAR, func() { lifecycle.ApplyWaiting(o.NAR) })
+		_, err := r.PatchStatus(ctx, o.NAR, func() { lifecycle.ApplyWaiting(o.NAR) })
 		return err
 	}
 	if o.Restore == nil {
@@ -105,7 +104,7 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Usabl
 		o.turnUsed = turn.Number > 0
 		r.recordTurn(o)
 	}
-	changed, err := r.patchStatus(ctx, o.NAR, func() {
+	changed, err := r.PatchStatus(ctx, o.NAR, func() {
 		lifecycle.ApplyCreated(o.NAR)
 		lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
 	})
@@ -145,12 +144,7 @@ func (r *Activities) createVeleroRestore(ctx context.Context, o *Objects) error 
 	if shadowed := restorespec.ShadowedBy(o.NAR, o.Source, *o.Rules); shadowed != "" {
 		created.Annotations[restorespec.ShadowedAnnotation] = shadowed
 	}
-	err := r.Client.Create(ctx, created)
-	if apierrors.IsAlreadyExists(err) {
-		// An earlier attempt of ours has made it, or somebody else: the next read shows which.
-		return apierrors.NewConflict(velerov1.Resource("restores"), o.RestoreName, err)
-	}
-	if err != nil {
+	if err := activities.AsConflict(r.Client.Create(ctx, created)); err != nil {
 		return fmt.Errorf("create Velero Restore %s/%s: %w", created.Namespace, created.Name, err)
 	}
 	o.Restore = created
@@ -178,16 +172,8 @@ func (r *Activities) createModifier(ctx context.Context, o *Objects) error {
 	case found.DeletionTimestamp.IsZero() && len(found.BinaryData) == 0 && maps.Equal(found.Data, modifier.Data):
 		return nil
 	}
-	if err := r.deleteModifier(ctx, found); err != nil {
+	if err := r.Cluster.Delete(ctx, found); err != nil {
 		return err
 	}
 	return apierrors.NewConflict(corev1.Resource("configmaps"), modifier.Name, err)
-}
-
-func (r *Activities) deleteModifier(ctx context.Context, found *corev1.ConfigMap) error {
-	uid := found.UID
-	if err := client.IgnoreNotFound(r.Client.Delete(ctx, found, client.Preconditions{UID: &uid})); err != nil {
-		return fmt.Errorf("delete ConfigMap %s/%s: %w", found.Namespace, found.Name, err)
-	}
-	return nil
 }

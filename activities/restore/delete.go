@@ -2,10 +2,8 @@ package restore
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/activities"
@@ -18,70 +16,62 @@ import (
 
 // Delete announces the deletion in the status and deletes the Velero Restore, unless Velero works on it. Velero keeps it until
 // it has removed the restore's files from the object store. Restored objects stay.
-func (r *Activities) Delete(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
-	return r.update(ctx, step, func(o *Objects) error {
-		if o.NAR.DeletionTimestamp.IsZero() || o.NamespaceTerminating {
-			return nil // no longer due
-		}
-		changed, err := r.patchStatus(ctx, o.NAR, func() {
-			lifecycle.ApplyDeletion(o.NAR, oadpv1alpha1.MessageRestoreDeletionAccepted)
-		})
-		if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted nevertheless
-			return err
-		}
-		if changed {
-			r.recorder().Deleting(o.NAR, oadpv1alpha1.MessageRestoreDeletionAccepted)
-		}
-		if o.View().Velero.AtWork {
-			return nil // its end is an event that brings us here again
-		}
-		if err := r.deleteVeleroRestore(ctx, o); err != nil {
-			return err
-		}
-		return r.reread(ctx, step, o)
+func (r *Activities) Delete(ctx context.Context, o *Objects, step contract.RestoreStep) error {
+	if o.NAR.DeletionTimestamp.IsZero() || o.NamespaceTerminating {
+		return nil // no longer due
+	}
+	changed, err := r.PatchStatus(ctx, o.NAR, func() {
+		lifecycle.ApplyDeletion(o.NAR, oadpv1alpha1.MessageRestoreDeletionAccepted)
 	})
+	if err != nil && !activities.TooLarge(err) { // an object too large for the announcement must be deleted nevertheless
+		return err
+	}
+	if changed {
+		r.recorder().Deleting(o.NAR, oadpv1alpha1.MessageRestoreDeletionAccepted)
+	}
+	if o.View().Velero.AtWork {
+		return nil // its end is an event that brings us here again
+	}
+	if err := r.deleteVeleroRestore(ctx, o); err != nil {
+		return err
+	}
+	return r.object().Reread(ctx, step.Ref, o)
 }
 
 func (r *Activities) deleteVeleroRestore(ctx context.Context, o *Objects) error {
 	if o.Restore == nil || !o.Restore.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	uid := o.Restore.UID
-	if err := client.IgnoreNotFound(r.Client.Delete(ctx, o.Restore, client.Preconditions{UID: &uid})); err != nil {
-		return fmt.Errorf("delete Velero Restore %s/%s: %w", o.Restore.Namespace, o.Restore.Name, err)
-	}
-	return nil
+	return r.Cluster.Delete(ctx, o.Restore)
 }
 
 // Release removes our finalizer, so that the object is deleted. The resource modifier is deleted first. In a namespace that is
 // being deleted it waits for nothing.
-func (r *Activities) Release(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
-	return r.update(ctx, step, func(o *Objects) error {
-		if o.NAR.DeletionTimestamp.IsZero() || (o.Restore != nil && !o.NamespaceTerminating) {
-			return nil
-		}
-		if err := r.deleteVeleroRestore(ctx, o); err != nil {
+func (r *Activities) Release(ctx context.Context, o *Objects, step contract.RestoreStep) error {
+	if o.NAR.DeletionTimestamp.IsZero() || (o.Restore != nil && !o.NamespaceTerminating) {
+		return nil
+	}
+	if err := r.deleteVeleroRestore(ctx, o); err != nil {
+		return err
+	}
+	modifier := &corev1.ConfigMap{}
+	exists, err := k8s.Get(ctx, r.Client, "ConfigMap", r.Gatherer.OADPNamespace, o.RestoreName, modifier)
+	if err != nil {
+		return err
+	}
+	if exists && owner.Restore.Names(modifier, o.NAR.Namespace, o.NAR.Name) {
+		if err := r.Cluster.Delete(ctx, modifier); err != nil {
 			return err
 		}
-		modifier := &corev1.ConfigMap{}
-		exists, err := k8s.Get(ctx, r.Client, "ConfigMap", r.Gatherer.OADPNamespace, o.RestoreName, modifier)
-		if err != nil {
-			return err
-		}
-		if exists && owner.Restore.Names(modifier, o.NAR.Namespace, o.NAR.Name) {
-			if err := r.deleteModifier(ctx, modifier); err != nil {
-				return err
-			}
-		}
-		released, err := activities.PatchObject(ctx, r.Client, o.NAR, func() {
-			controllerutil.RemoveFinalizer(o.NAR, oadpv1alpha1.NarFinalizer)
-		})
-		if err != nil {
-			return err
-		}
-		if released {
-			r.recordReleased(o)
-		}
-		return r.reread(ctx, step, o)
+	}
+	released, err := r.PatchObject(ctx, o.NAR, func() {
+		controllerutil.RemoveFinalizer(o.NAR, oadpv1alpha1.NarFinalizer)
 	})
+	if err != nil {
+		return err
+	}
+	if released {
+		r.recordReleased(o)
+	}
+	return r.object().Reread(ctx, step.Ref, o)
 }

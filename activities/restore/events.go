@@ -1,8 +1,6 @@
 package restore
 
 import (
-	"go.temporal.io/sdk/activity"
-
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
@@ -11,7 +9,7 @@ import (
 )
 
 func (r *Activities) recorder() activities.Recorder {
-	return activities.Recorder{Events: r.Events, Noun: "Restore", Metrics: metrics.Restores}
+	return activities.Recorder{Cluster: r.Cluster, Noun: "Restore", Metrics: metrics.Restores}
 }
 
 // recordTurn measures how long the object has waited for the turn with which its Velero Restore was made.
@@ -27,12 +25,6 @@ func (r *Activities) recordReleased(o *Objects) {
 		note = "the namespace is being deleted; Velero removes what is left of the restore"
 	}
 	r.recorder().Released(o.NAR, note)
-}
-
-func (r *Activities) recordRetried(in contract.RestoreStep, view contract.RestoreView, info activity.Info) {
-	if view.Found {
-		r.recorder().Retried(&oadpv1alpha1.NonAdminRestore{}, in.Ref, info)
-	}
 }
 
 // recordProgress writes Events for what Refresh changed that tenants need to know: the end of Velero's part, or its loss.

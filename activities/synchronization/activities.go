@@ -35,19 +35,16 @@ const (
 
 // Activities offers Velero Backups to their tenants.
 type Activities struct {
-	// Client reads from and writes to the API server itself.
-	Client        client.Client
+	activities.Cluster
 	Policy        policy.Getter
 	OADPNamespace string
 	// Buckets reads tenants' buckets.
 	Buckets *buckets.Buckets
-	// Paused returns an error while another controller serves these kinds; nothing is done then.
-	Paused func() error
 }
 
 // Register registers the activity with a worker under its wire name.
 func (s *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.SynchronizeBackups, activities.Guard(s.Paused, s.Synchronize, activities.NoEvent))
+	activities.RegisterGuarded(registry, s.Paused, contract.SynchronizeBackups, s.Synchronize)
 }
 
 // synchronizing is one run of the activity.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	kubeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/backup"
 	"holdfast.dev/holdfast/activities/fdb/coordination"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
@@ -84,7 +85,8 @@ func newWorkflowWorker(o Options) worker.Worker {
 	runner := worker.New(o.Temporal, contract.FDBWorkflowTaskQueue(o.ClusterID), o.Worker)
 	o.Flags.addTo(&o.Workflows)
 	workflows.RegisterQueue(runner, contract.QueueFDB, o.Workflows)
-	backups := &backup.Activities{Client: o.Client, Gatherer: &gather.Gatherer{Reader: o.Client}, Events: o.Events}
+	cluster := activities.Cluster{Client: o.Client, Events: o.Events, Paused: activities.NeverPaused}
+	backups := &backup.Activities{Cluster: cluster, Gatherer: &gather.Gatherer{Reader: o.Client}}
 	backups.Register(runner)
 	expiries := &expiry.Activities{
 		Client: o.Client, Gatherer: &gather.Gatherer{Reader: o.Client}, Timeout: o.Flags.ExpiryTimeout,
@@ -94,7 +96,7 @@ func newWorkflowWorker(o Options) worker.Worker {
 	coordination.Register(runner)
 	queue := &expiry.Coordination{Temporal: o.Temporal}
 	queue.Register(runner)
-	restores := &restore.Activities{Client: o.Client, Gatherer: &restore.Gatherer{Reader: o.Client}, Events: o.Events}
+	restores := &restore.Activities{Cluster: cluster, Gatherer: &restore.Gatherer{Reader: o.Client}}
 	restores.Register(runner)
 	return runner
 }

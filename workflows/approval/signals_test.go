@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -116,9 +117,9 @@ func TestTheDetailsShowTheChange(t *testing.T) {
 }
 
 // replaceRefresh has a test take part in the refreshing of the approval.
-func replaceRefresh(s *workflowtest.Scenario, part func(contract.ApprovalView)) {
-	s.RegisterActivityWithOptions(func(ctx context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
-		view, err := s.World.Locations.RefreshApproval(ctx, step)
+func replaceRefresh(t *testing.T, s *workflowtest.Scenario, part func(contract.ApprovalView)) {
+	s.RegisterActivityWithOptions(func(_ context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
+		view, err := activitytest.Performed[contract.ApprovalView](t, s.World.Locations, contract.RefreshApproval.Name, step)
 		part(view)
 		return view, err
 	}, activity.RegisterOptions{Name: contract.RefreshApproval.Name, DisableAlreadyRegisteredCheck: true})
@@ -131,7 +132,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 		world.RequireApproval(false)
 		refreshes := 0
 		require.NoError(t, locationtest.ServeApproval(world, func(s *workflowtest.Scenario) {
-			replaceRefresh(s, func(view contract.ApprovalView) {
+			replaceRefresh(t, s, func(view contract.ApprovalView) {
 				if refreshes++; refreshes == 1 {
 					assert.False(t, view.Needed, "it would close")
 					world.RequireApproval(true)
@@ -146,7 +147,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 		world.RequireApproval(false)
 		decision, refreshes := shown(world, "approve"), 0
 		require.NoError(t, locationtest.ServeApproval(world, func(s *workflowtest.Scenario) {
-			replaceRefresh(s, func(contract.ApprovalView) {
+			replaceRefresh(t, s, func(contract.ApprovalView) {
 				if refreshes++; refreshes == 1 {
 					world.RequireApproval(true)
 					s.SignalWorkflow(contract.SignalDecide, decision)
@@ -191,7 +192,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 		decision, refreshes := shown(world, "approve"), 0
 		s := locationtest.NewRun(world)
 		s.SetContinueAsNewSuggested(true)
-		replaceRefresh(s, func(contract.ApprovalView) {
+		replaceRefresh(t, s, func(contract.ApprovalView) {
 			if refreshes++; refreshes == 1 {
 				s.SignalWorkflow(contract.SignalDecide, decision)
 			}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/check"
@@ -280,9 +281,9 @@ func TestSignalDuringTheLastActivityIsRead(t *testing.T) {
 	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
 	s.After(time.Second, workflowtest.Velero(velerov1.BackupPhaseCompleted))
 	refreshes, last := 0, 0
-	s.RegisterActivityWithOptions(func(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	s.RegisterActivityWithOptions(func(_ context.Context, step contract.BackupStep) (contract.BackupView, error) {
 		refreshes++
-		view, err := s.World.Backups.Refresh(ctx, step)
+		view, err := activitytest.Run(t, s.World, contract.RefreshBackup.Name, step)
 		if view.Velero.Finished && last == 0 {
 			last = refreshes
 			s.World.EditSpec(workflowtest.Backup, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })

@@ -53,7 +53,7 @@ const (
 
 // ApprovalStep is the input of the activities that serve an approval.
 type ApprovalStep struct {
-	Ref ObjectRef `json:"ref"`
+	Ref `json:"ref"`
 }
 
 // DecisionRequest is what an administrator sends by UpdateDecide or SignalDecide.
@@ -68,7 +68,7 @@ type DecisionRequest struct {
 
 // DecisionStep is the input of DecideApproval.
 type DecisionStep struct {
-	Ref     ObjectRef       `json:"ref"`
+	Ref     `json:"ref"`
 	Request DecisionRequest `json:"request"`
 	// UpdateID or SignalNumber (from 1, in this run) names the event of the history that holds the request: it says who sent it.
 	UpdateID     string `json:"updateID,omitempty"`

@@ -32,7 +32,7 @@ type BackupInput struct {
 
 // BackupStep is the input of every activity that serves a NonAdminBackup.
 type BackupStep struct {
-	Ref ObjectRef `json:"ref"`
+	Ref `json:"ref"`
 	// Attempt numbers the DeleteBackupRequest that RequestDeletion makes, from 1; other activities ignore it.
 	Attempt int `json:"attempt,omitempty"`
 	// Volumes: the backup has PodVolumeBackups or DataUploads to be counted; RefreshBackup lists them only then.

@@ -17,7 +17,7 @@ var (
 
 // DownloadStep is the input of every activity that serves a NonAdminDownloadRequest.
 type DownloadStep struct {
-	Ref ObjectRef `json:"ref"`
+	Ref `json:"ref"`
 }
 
 // DownloadView is what decides the next step for a NonAdminDownloadRequest: plain facts, read live. The signed URL is not

@@ -91,20 +91,20 @@ const (
 
 // FDBBackupStep is the input of the activities that need nothing but the object.
 type FDBBackupStep struct {
-	Ref ObjectRef `json:"ref"`
+	Ref `json:"ref"`
 }
 
 // FDBPlan is the input of PlanFDBBackup: an entry of status.backups for the backup that is about to be started.
 type FDBPlan struct {
-	Ref        ObjectRef `json:"ref"`
-	Generation int64     `json:"generation"`
+	Ref        `json:"ref"`
+	Generation int64 `json:"generation"`
 	// At is the time of the start, in Unix seconds; it becomes a part of the backup's path.
 	At int64 `json:"at"`
 }
 
 // FDBFindings is the input of PublishFDBBackup: what a pass found, for the status.
 type FDBFindings struct {
-	Ref        ObjectRef      `json:"ref"`
+	Ref        `json:"ref"`
 	Generation int64          `json:"generation"`
 	Conditions []FDBCondition `json:"conditions,omitempty"`
 	Backups    []FDBBackup    `json:"backups,omitempty"`
@@ -116,7 +116,7 @@ type FDBFindings struct {
 // FDBRelease is the input of ReleaseFDBBackup, which removes the finalizer for stopping and, with Data, the one for the
 // data.
 type FDBRelease struct {
-	Ref ObjectRef `json:"ref"`
+	Ref `json:"ref"`
 	// Abandoned is empty if the backup was aborted, and otherwise says, for the Event, why it was left.
 	Abandoned string `json:"abandoned,omitempty"`
 	Data      bool   `json:"data,omitempty"`

@@ -91,7 +91,7 @@ type FDBRestoreMemory struct {
 
 // FDBRestoreStep is the input of ObserveFDBRestore.
 type FDBRestoreStep struct {
-	Ref ObjectRef `json:"ref"`
+	Ref `json:"ref"`
 }
 
 // FDBRestorePlan is what is going to be restored. Once written into the status it never changes.
@@ -111,7 +111,7 @@ type FDBRestorePlan struct {
 
 // FDBRestorePlanning is the input of PlanFDBRestore.
 type FDBRestorePlanning struct {
-	Ref        ObjectRef      `json:"ref"`
+	Ref        `json:"ref"`
 	Generation int64          `json:"generation"`
 	Plan       FDBRestorePlan `json:"plan"`
 }
@@ -195,8 +195,8 @@ type FDBRestoreProgress struct {
 
 // FDBRestoreFindings is the input of PublishFDBRestore: what a pass found, for the status.
 type FDBRestoreFindings struct {
-	Ref        ObjectRef `json:"ref"`
-	Generation int64     `json:"generation"`
+	Ref        `json:"ref"`
+	Generation int64 `json:"generation"`
 	// State is how far the restore is, Percent how much of it is done, in percent.
 	State        string         `json:"state"`
 	Percent      int32          `json:"percent,omitempty"`
@@ -212,7 +212,7 @@ type FDBRestoreFindings struct {
 
 // FDBRestoreRelease is the input of ReleaseFDBRestore: how the restore was left.
 type FDBRestoreRelease struct {
-	Ref ObjectRef `json:"ref"`
+	Ref `json:"ref"`
 	// Note is for the Event, which is a Warning: for example that the destination holds partial data. Empty: nothing is left.
 	Note string `json:"note,omitempty"`
 	// Aborted: the destination reported the restore as aborted before the release.

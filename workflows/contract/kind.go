@@ -81,6 +81,12 @@ type ObjectRef struct {
 	UID       string `json:"uid"`
 }
 
+// Ref is an ObjectRef that is embedded, as the field Ref: the input of an activity that acts on one object.
+type Ref = ObjectRef
+
+// Reference returns the reference itself, and so that of an input that embeds it.
+func (r ObjectRef) Reference() ObjectRef { return r }
+
 // String returns namespace/name, the form in which people write it.
 func (r ObjectRef) String() string { return r.Namespace + "/" + r.Name }
 

@@ -20,7 +20,7 @@ var (
 
 // LocationStep is the input of every activity that serves a NonAdminBackupStorageLocation.
 type LocationStep struct {
-	Ref ObjectRef `json:"ref"`
+	Ref `json:"ref"`
 }
 
 // Approval says how far the administrator's approval of a storage location has come.

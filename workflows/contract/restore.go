@@ -36,7 +36,7 @@ type RestoreInput struct {
 
 // RestoreStep is the input of every activity that serves a NonAdminRestore.
 type RestoreStep struct {
-	Ref ObjectRef `json:"ref"`
+	Ref `json:"ref"`
 	// Volumes: the restore has PodVolumeRestores or DataDownloads to be counted; RefreshRestore lists them only then.
 	Volumes bool `json:"volumes,omitempty"`
 	// Turn is the turn before Velero; without one that is usable no Velero object is made while the policy limits them.

@@ -8,15 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/agents"
@@ -32,36 +26,26 @@ import (
 
 // Activities acts on FoundationDBBackups and their agents' Deployments.
 type Activities struct {
-	// Client reads and writes at the API server itself.
-	Client client.Client
+	activities.Cluster
 	// Gatherer reads through Client.
 	Gatherer *gather.Gatherer
-	// Events records what happened, for the user; best effort.
-	Events events.EventRecorder
 }
 
 // Register registers the activities with a worker under their wire names.
 func (b *Activities) Register(registry worker.ActivityRegistry) {
-	register(registry, contract.ObserveFDBBackup, b.Observe,
-		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
-	register(registry, contract.ApplyFDBAgents, b.ApplyAgents,
-		func(in contract.FDBBackupStep) contract.ObjectRef { return in.Ref }, b)
-	register(registry, contract.PlanFDBBackup, b.Plan,
-		func(in contract.FDBPlan) contract.ObjectRef { return in.Ref }, b)
-	register(registry, contract.PublishFDBBackup, b.Publish,
-		func(in contract.FDBFindings) contract.ObjectRef { return in.Ref }, b)
-	register(registry, contract.ReleaseFDBBackup, b.Release,
-		func(in contract.FDBRelease) contract.ObjectRef { return in.Ref }, b)
-	activities.Register(registry, contract.FindFirstSnapshots,
-		activities.Guard(activities.NeverPaused, b.FindFirstSnapshots, activities.NoEvent))
-}
-
-func register[In any](
-	registry worker.ActivityRegistry, as contract.Activity[In, contract.FDBBackupView],
-	step func(context.Context, In) (contract.FDBBackupView, error), ref func(In) contract.ObjectRef, b *Activities,
-) {
-	retried := func(in In, view contract.FDBBackupView, info activity.Info) { b.recordRetried(ref(in), view, info) }
-	activities.Register(registry, as, activities.Guard(activities.NeverPaused, step, retried))
+	object := activities.Object[sight, contract.FDBBackupView]{
+		Cluster: b.Cluster, Kind: &fdbv1alpha1.FoundationDBBackup{}, Resource: fdbv1alpha1.ResourceFoundationDBBackups,
+		Gather: b.gather,
+		Gone:   func(s *sight) bool { return s.Object == nil },
+		View:   (*sight).view,
+		Found:  func(view contract.FDBBackupView) bool { return view.Found },
+	}
+	activities.RegisterStep(registry, object, contract.ObserveFDBBackup, b.Observe)
+	activities.RegisterStep(registry, object, contract.ApplyFDBAgents, b.ApplyAgents)
+	activities.RegisterStep(registry, object, contract.PlanFDBBackup, b.Plan)
+	activities.RegisterStep(registry, object, contract.PublishFDBBackup, b.Publish)
+	activities.RegisterStep(registry, object, contract.ReleaseFDBBackup, b.Release)
+	activities.RegisterGuarded(registry, b.Paused, contract.FindFirstSnapshots, b.FindFirstSnapshots)
 }
 
 // sight is what an activity has read of a FoundationDBBackup.
@@ -96,33 +80,19 @@ func (s *sight) view() contract.FDBBackupView {
 	return view
 }
 
-func (b *Activities) update(
-	ctx context.Context, ref contract.ObjectRef, act func(*sight) error,
-) (contract.FDBBackupView, error) {
-	gather := func() (*sight, error) {
-		objects, err := b.Gatherer.Gather(ctx, ref)
-		if err == nil && objects.Object != nil && k8s.JustRestored(objects.Object, objects.Object.Status.UID) {
-			objects, err = b.beginAnew(ctx, ref, objects.Object)
-		}
-		if err != nil {
-			return nil, err
-		}
-		sight := &sight{Objects: objects}
-		if objects.Object != nil {
-			objects.Object = objects.Object.DeepCopy()
-			if !objects.Object.DeletionTimestamp.IsZero() {
-				sight.namespaceEnding, err = k8s.NamespaceTerminating(ctx, b.Client, ref.Namespace)
-			}
-		}
-		return sight, err
+func (b *Activities) gather(ctx context.Context, ref contract.ObjectRef) (*sight, error) {
+	objects, err := b.Gatherer.Gather(ctx, ref)
+	if err == nil && objects.Object != nil && k8s.JustRestored(objects.Object, objects.Object.Status.UID) {
+		objects, err = b.beginAnew(ctx, ref, objects.Object)
 	}
-	seen := func(s *sight) error {
-		if s.Object == nil {
-			return activities.ErrGone
-		}
-		return act(s)
+	if err != nil {
+		return nil, err
 	}
-	return activities.Update(fdbv1alpha1.ResourceFoundationDBBackups, gather, seen, (*sight).view)
+	s := &sight{Objects: objects}
+	if s.Object != nil && !s.Object.DeletionTimestamp.IsZero() {
+		s.namespaceEnding, err = k8s.NamespaceTerminating(ctx, b.Client, ref.Namespace)
+	}
+	return s, err
 }
 
 // beginAnew drops the status that a restore has brought. Its backups are those of the object in the backup: their data are not
@@ -130,7 +100,7 @@ func (b *Activities) update(
 func (b *Activities) beginAnew(
 	ctx context.Context, ref contract.ObjectRef, object *fdbv1alpha1.FoundationDBBackup,
 ) (*gather.Objects, error) {
-	_, err := activities.PatchStatus(ctx, b.Client, object, func() {
+	_, err := b.PatchStatus(ctx, object, func() {
 		object.Status = fdbv1alpha1.FoundationDBBackupStatus{UID: object.UID}
 	})
 	if err != nil && !errors.Is(err, activities.ErrGone) {
@@ -140,40 +110,35 @@ func (b *Activities) beginAnew(
 }
 
 // ApplyAgents creates or corrects the agents' Deployment. A Deployment of that name that is not ours stays as it is.
-func (b *Activities) ApplyAgents(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
-	return b.update(ctx, step.Ref, func(s *sight) error {
-		view := s.view()
-		if !fdbbackup.AgentsDue(view) {
-			return nil
-		}
-		wanted, err := agents.Deployment(s.Object, s.Cluster.Version)
-		if err != nil {
-			return nil //nolint:nilerr // the view says so
-		}
-		if s.Deployment == nil {
-			return b.createAgents(ctx, s, wanted)
-		}
-		merged, err := agents.Merge(s.Deployment, wanted)
-		if err != nil {
-			return nil //nolint:nilerr // the view says so
-		}
-		err = b.Client.Patch(ctx, merged, k8s.BoundPatch(s.Deployment))
-		switch {
-		case s.wasRefused(err):
-			return nil
-		case err != nil:
-			return fmt.Errorf("patch Deployment %s: %w", step.Ref, err)
-		}
-		s.Deployment = merged
+func (b *Activities) ApplyAgents(ctx context.Context, s *sight, step contract.FDBBackupStep) error {
+	view := s.view()
+	if !fdbbackup.AgentsDue(view) {
 		return nil
-	})
+	}
+	wanted, err := agents.Deployment(s.Object, s.Cluster.Version)
+	if err != nil {
+		return nil //nolint:nilerr // the view says so
+	}
+	if s.Deployment == nil {
+		return b.createAgents(ctx, s, wanted)
+	}
+	merged, err := agents.Merge(s.Deployment, wanted)
+	if err != nil {
+		return nil //nolint:nilerr // the view says so
+	}
+	err = b.Client.Patch(ctx, merged, k8s.BoundPatch(s.Deployment))
+	switch {
+	case s.wasRefused(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("patch Deployment %s: %w", step.Ref, err)
+	}
+	s.Deployment = merged
+	return nil
 }
 
 func (b *Activities) createAgents(ctx context.Context, s *sight, wanted *appsv1.Deployment) error {
-	err := b.Client.Create(ctx, wanted)
-	if apierrors.IsAlreadyExists(err) {
-		return apierrors.NewConflict(appsv1.Resource("deployments"), wanted.Name, err) // the next read shows whose it is
-	}
+	err := activities.AsConflict(b.Client.Create(ctx, wanted))
 	if s.wasRefused(err) {
 		return nil
 	}
@@ -198,37 +163,33 @@ func (s *sight) wasRefused(err error) bool {
 }
 
 // Plan records where the next backup goes, so that a repeated start goes to the same place.
-func (b *Activities) Plan(ctx context.Context, plan contract.FDBPlan) (contract.FDBBackupView, error) {
-	return b.update(ctx, plan.Ref, func(s *sight) error {
-		desired := s.Desired()
-		if s.Object.Generation != plan.Generation || desired.URL == "" || fdbbackup.Planned(s.view()) {
-			return nil // not due any more
-		}
-		var invalid error
-		_, err := activities.PatchStatus(ctx, b.Client, s.Object, func() {
-			invalid = gather.ApplyPlan(s.Object, desired, time.Unix(plan.At, 0))
-		})
-		return errors.Join(invalid, err)
+func (b *Activities) Plan(ctx context.Context, s *sight, plan contract.FDBPlan) error {
+	desired := s.Desired()
+	if s.Object.Generation != plan.Generation || desired.URL == "" || fdbbackup.Planned(s.view()) {
+		return nil // not due any more
+	}
+	var invalid error
+	_, err := b.PatchStatus(ctx, s.Object, func() {
+		invalid = gather.ApplyPlan(s.Object, desired, time.Unix(plan.At, 0))
 	})
+	return errors.Join(invalid, err)
 }
 
 // Publish writes the findings into the status.
-func (b *Activities) Publish(ctx context.Context, findings contract.FDBFindings) (contract.FDBBackupView, error) {
-	return b.update(ctx, findings.Ref, func(s *sight) error {
-		before := s.Object.Status.DeepCopy()
-		changed, err := activities.PatchStatus(ctx, b.Client, s.Object, func() { gather.ApplyFindings(s.Object, findings, time.Now()) })
-		if changed {
-			events := gather.StatusEvents(*before, s.Object.Status)
-			deleting := !s.Object.DeletionTimestamp.IsZero()
-			if event := gather.ExpiryEvent(before.Expiry, s.Object.Status.Expiry, deleting); event != nil {
-				events = append(events, *event)
-			}
-			for _, event := range events {
-				activities.RecordEvent(b.Events, s.Object, eventType(event.Warning), event.Reason, "Reconcile", "%s", event.Note)
-			}
+func (b *Activities) Publish(ctx context.Context, s *sight, findings contract.FDBFindings) error {
+	before := s.Object.Status.DeepCopy()
+	changed, err := b.PatchStatus(ctx, s.Object, func() { gather.ApplyFindings(s.Object, findings, time.Now()) })
+	if changed {
+		events := gather.StatusEvents(*before, s.Object.Status)
+		deleting := !s.Object.DeletionTimestamp.IsZero()
+		if event := gather.ExpiryEvent(before.Expiry, s.Object.Status.Expiry, deleting); event != nil {
+			events = append(events, *event)
 		}
-		return err
-	})
+		for _, event := range events {
+			b.Record(s.Object, eventType(event.Warning), event.Reason, "Reconcile", "%s", event.Note)
+		}
+	}
+	return err
 }
 
 // FindFirstSnapshots lists the backups that are in their first snapshot, or about to start one, and those that wait for a slot,
@@ -264,17 +225,4 @@ func frontWaiting(waiting []contract.FDBHolder, carried []string) ([]contract.FD
 	namespace := func(holder contract.FDBHolder) string { return holder.Namespace }
 	front, beyond := contract.Front(waiting, contract.MaxFound, namespace, carried, contract.NamespacesOf(waiting, namespace))
 	return front, &beyond
-}
-
-// recordRetried records an Event for a step that failed and was retried until it succeeded.
-func (b *Activities) recordRetried(ref contract.ObjectRef, view contract.FDBBackupView, info activity.Info) {
-	if !view.Found {
-		return
-	}
-	object := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: metav1.ObjectMeta{
-		Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
-	}}
-	activities.RecordEvent(b.Events, object, corev1.EventTypeWarning, activities.EventRetried, "Retry",
-		"%s succeeded at attempt %d, %s after the first",
-		info.ActivityType.Name, info.Attempt, time.Since(info.ScheduledTime).Round(time.Second))
 }

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"holdfast.dev/holdfast/activities"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -30,71 +29,67 @@ func eventType(warning bool) string {
 // Observe reads the present state and maintains our finalizers: they keep the object until its backup has ended and, unless the
 // spec says otherwise, its data are deleted. A user who sets spec.expiry.deletionFinalizer to false while the object is being
 // deleted releases it, and the data stay.
-func (b *Activities) Observe(ctx context.Context, step contract.FDBBackupStep) (contract.FDBBackupView, error) {
-	return b.update(ctx, step.Ref, func(s *sight) error {
-		deleting := !s.Object.DeletionTimestamp.IsZero()
-		requested := fdbbackup.DeletionRequested(s.Object)
-		waives := deleting && !requested && controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
-		if waives { // before: the object may be gone after
-			activities.RecordEvent(b.Events, s.Object, corev1.EventTypeNormal, eventFDBDataStay, "Delete",
-				"the data stay, because spec.expiry.deletionFinalizer was set to false")
+func (b *Activities) Observe(ctx context.Context, s *sight, _ contract.FDBBackupStep) error {
+	deleting := !s.Object.DeletionTimestamp.IsZero()
+	requested := fdbbackup.DeletionRequested(s.Object)
+	waives := deleting && !requested && controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+	if waives { // before: the object may be gone after
+		b.Record(s.Object, corev1.EventTypeNormal, eventFDBDataStay, "Delete",
+			"the data stay, because spec.expiry.deletionFinalizer was set to false")
+	}
+	_, err := b.PatchObject(ctx, s.Object, func() {
+		if !deleting {
+			controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
 		}
-		_, err := activities.PatchObject(ctx, b.Client, s.Object, func() {
-			if !deleting {
-				controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
-			}
-			switch {
-			case !requested:
-				controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
-			case !deleting:
-				controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
-			}
-		})
-		return err
+		switch {
+		case !requested:
+			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+		case !deleting:
+			controllerutil.AddFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+		}
 	})
+	return err
 }
 
 // Release removes our finalizers from an object that is being deleted, both or only that for its backup, and records Events about
 // the backup and its data.
-func (b *Activities) Release(ctx context.Context, release contract.FDBRelease) (contract.FDBBackupView, error) {
-	return b.update(ctx, release.Ref, func(s *sight) error {
-		stop := controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
-		wanted := controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
-		data := wanted && release.Data
-		if s.Object.DeletionTimestamp.IsZero() || (!stop && !data) {
-			return nil
-		}
-		// The Event comes before the change: if the change is made but its answer is lost, nobody would record it. Twice is better than
-		// never.
-		switch {
-		case stop && release.Abandoned != "":
-			activities.RecordEvent(b.Events, s.Object, corev1.EventTypeWarning, eventFDBAbandoned, "Delete", "%s", release.Abandoned)
-		case stop && wanted:
-			activities.RecordEvent(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped")
-		case stop:
-			activities.RecordEvent(b.Events, s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete",
-				"the backup is stopped; its data stay")
-		}
+func (b *Activities) Release(ctx context.Context, s *sight, release contract.FDBRelease) error {
+	stop := controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
+	wanted := controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
+	data := wanted && release.Data
+	if s.Object.DeletionTimestamp.IsZero() || (!stop && !data) {
+		return nil
+	}
+	// The Event comes before the change: if the change is made but its answer is lost, nobody would record it. Twice is better than
+	// never.
+	switch {
+	case stop && release.Abandoned != "":
+		b.Record(s.Object, corev1.EventTypeWarning, eventFDBAbandoned, "Delete", "%s", release.Abandoned)
+	case stop && wanted:
+		b.Record(s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete", "the backup is stopped")
+	case stop:
+		b.Record(s.Object, corev1.EventTypeNormal, eventFDBStopped, "Delete",
+			"the backup is stopped; its data stay")
+	}
+	if data {
+		b.Record(s.Object, eventType(release.Warning), release.Reason, "Delete", "%s", release.Note)
+	}
+	changed, err := b.PatchObject(ctx, s.Object, func() {
+		controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
 		if data {
-			activities.RecordEvent(b.Events, s.Object, eventType(release.Warning), release.Reason, "Delete", "%s", release.Note)
+			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
 		}
-		changed, err := activities.PatchObject(ctx, b.Client, s.Object, func() {
-			controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerStop)
-			if data {
-				controllerutil.RemoveFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)
-			}
-		})
-		if !changed {
-			return err
-		}
-		if stop {
-			metrics.FDBBackupReleased(release.Abandoned != "")
-		}
-		if data {
-			for _, url := range release.Left {
-				metrics.FDBDataLeft(url)
-			}
-		}
-		return err
 	})
+	if !changed {
+		return err
+	}
+	if stop {
+		metrics.FDBBackupReleased(release.Abandoned != "")
+	}
+	if data {
+		for _, url := range release.Left {
+			metrics.FDBDataLeft(url)
+		}
+	}
+	return err
 }

@@ -47,11 +47,11 @@ func (e *Activities) now() int64 {
 
 // Register registers the activities with a worker under their wire names.
 func (e *Activities) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.PlanFDBExpiry, activities.Guard(activities.NeverPaused, e.Plan, activities.NoEvent))
-	activities.Register(registry, contract.ApplyFDBPod, activities.Guard(activities.NeverPaused, e.Apply, activities.NoEvent))
-	activities.Register(registry, contract.ObserveFDBPod, activities.Guard(activities.NeverPaused, e.Observe, activities.NoEvent))
-	activities.Register(registry, contract.DeleteFDBPod, activities.Guard(activities.NeverPaused, e.Delete, activities.NoEvent))
-	activities.Register(registry, contract.FindFDBExpiries, activities.Guard(activities.NeverPaused, e.Find, activities.NoEvent))
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.PlanFDBExpiry, e.Plan)
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.ApplyFDBPod, e.Apply)
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.ObserveFDBPod, e.Observe)
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.DeleteFDBPod, e.Delete)
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.FindFDBExpiries, e.Find)
 }
 
 // Plan returns what a turn has to do, and which pods of other turns still exist.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fdb/backup"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
@@ -108,7 +109,7 @@ func TestWhoWaitsForASlot(t *testing.T) {
 		backupIn("a", "idle", func(*fdbv1alpha1.FoundationDBBackup) {}),
 	}
 	find := func(carried ...string) contract.FDBHolders {
-		backups := &backup.Activities{Client: activitytest.NewFDBWorld(objects...).Client}
+		backups := &backup.Activities{Cluster: activities.Cluster{Client: activitytest.NewFDBWorld(objects...).Client}}
 		found, err := backups.FindFirstSnapshots(t.Context(), contract.FDBThrottleInput{
 			Cluster: "west", Carried: contract.Carried[string]{Lanes: []contract.Lane{{Namespaces: carried}}},
 		})

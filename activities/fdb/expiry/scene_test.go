@@ -2,14 +2,11 @@ package expiry_test
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,16 +102,7 @@ func (w *expiryWorld) goes(t *testing.T, finalizers ...string) {
 // try runs an activity as a worker does.
 func try[Out any](t *testing.T, w *expiryWorld, name string, in any) (Out, error) {
 	t.Helper()
-	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestActivityEnvironment()
-	w.expiries.Register(env)
-	var out Out
-	answer, err := env.ExecuteActivity(name, in)
-	if err == nil {
-		require.NoError(t, answer.Get(&out))
-	}
-	return out, err
+	return activitytest.Performed[Out](t, w.expiries, name, in)
 }
 
 func (w *expiryWorld) plan(t *testing.T, ref contract.ObjectRef, job contract.FDBJob) contract.FDBExpiryPlan {

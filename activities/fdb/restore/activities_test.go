@@ -1,19 +1,18 @@
 package restore_test
 
 import (
-	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fdb/restore"
 	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
@@ -56,20 +55,17 @@ func newRestoreWorld(t *testing.T, change func(*fdbv1alpha1.FoundationDBRestore)
 		WithObjects(object, cluster, secret, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}).Build()
 	return &restoreWorld{
 		Client: to, t: t, events: recorder.Events,
-		tools: &restore.Activities{Client: to, Gatherer: &restore.Gatherer{Reader: to}, Events: recorder},
+		tools: &restore.Activities{
+			Cluster:  activities.Cluster{Client: to, Events: recorder, Paused: activities.NeverPaused},
+			Gatherer: &restore.Gatherer{Reader: to},
+		},
 	}
 }
 
 func (w *restoreWorld) do(name string, in any) contract.FDBRestoreView {
 	w.t.Helper()
-	suite := &testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestActivityEnvironment()
-	w.tools.Register(env)
-	answer, err := env.ExecuteActivity(name, in)
+	view, err := activitytest.Performed[contract.FDBRestoreView](w.t, w.tools, name, in)
 	require.NoError(w.t, err)
-	var view contract.FDBRestoreView
-	require.NoError(w.t, answer.Get(&view))
 	return view
 }
 

@@ -32,12 +32,9 @@ type Tools struct {
 
 // Register registers the activities with a worker under their wire names.
 func (t *Tools) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.InspectFDBRestore,
-		activities.Guard(activities.NeverPaused, t.Inspect, activities.NoEvent))
-	activities.Register(registry, contract.RunFDBRestoreCommand,
-		activities.Guard(activities.NeverPaused, t.Command, activities.NoEvent))
-	activities.Register(registry, contract.FinalizeFDBRestore,
-		activities.Guard(activities.NeverPaused, t.Finalize, activities.NoEvent))
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.InspectFDBRestore, t.Inspect)
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.RunFDBRestoreCommand, t.Command)
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.FinalizeFDBRestore, t.Finalize)
 }
 
 // restoreReach is one object with what it takes to run tools for its destination.

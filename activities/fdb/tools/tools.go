@@ -42,8 +42,8 @@ type FDBLocker interface {
 
 // Register registers the activities with a worker under their wire names.
 func (t *Tools) Register(registry worker.ActivityRegistry) {
-	activities.Register(registry, contract.InspectFDBBackup, activities.Guard(activities.NeverPaused, t.Inspect, activities.NoEvent))
-	activities.Register(registry, contract.RunFDBCommand, activities.Guard(activities.NeverPaused, t.Command, activities.NoEvent))
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.InspectFDBBackup, t.Inspect)
+	activities.RegisterGuarded(registry, activities.NeverPaused, contract.RunFDBCommand, t.Command)
 }
 
 // reach is one object with what it takes to run tools for it.

@@ -1,7 +1,6 @@
 package velero
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -34,14 +34,11 @@ func carryOut(t *testing.T, world *fake.World, approval bool) {
 	world.RequireApproval(approval)
 	step := contract.LocationStep{Ref: fake.Ref(name)}
 	for range 2 {
-		for _, activity := range []func(context.Context, contract.LocationStep) (contract.LocationView, error){
-			world.Locations.Admit, world.Locations.Sync, world.Locations.Refresh,
+		for _, activity := range []string{
+			contract.AdmitLocation.Name, contract.SyncLocation.Name, contract.RefreshLocation.Name,
+			contract.AdvanceApproval.Name, contract.AdvanceApproval.Name, contract.AdvanceApproval.Name,
 		} {
-			_, err := activity(t.Context(), step)
-			require.NoError(t, err)
-		}
-		for range 3 {
-			_, err := world.Locations.AdvanceApproval(t.Context(), contract.ApprovalStep(step))
+			_, err := activitytest.Performed[any](t, world.Locations, activity, step)
 			require.NoError(t, err)
 		}
 	}
@@ -99,7 +96,7 @@ func TestALookAtALocationSignalsWhatIsNotSettled(t *testing.T) {
 		"decided and carried out in part": {
 			approval: true, change: func(s *station) {
 				decided("approve")(s)
-				_, _ = s.cache.Locations.AdvanceApproval(t.Context(), contract.ApprovalStep{Ref: fake.Ref(name)})
+				_, _ = activitytest.Performed[any](t, s.cache.Locations, contract.AdvanceApproval.Name, contract.ApprovalStep{Ref: fake.Ref(name)})
 			}, want: []string{ensureApproval, startLocation}, result: later,
 		},
 		"its Secret another one": {
