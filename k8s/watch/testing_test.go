@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/k8s/watch/caches"
 	"holdfast.dev/holdfast/k8s/watch/watched"
 	"holdfast.dev/holdfast/k8s/watch/watchtest"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 const name = "nightly"
@@ -49,12 +50,19 @@ func newStationOf(t *testing.T, foundationDB bool, objects ...client.Object) *st
 	s.Watcher = newWatcher(s.cache.Client, nil, Options{
 		ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 		ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute, FoundationDB: foundationDB,
-		Workflows: s.signals, Turns: &watchtest.Turns{}, Policy: s.written, Paused: func() error { return nil },
+		Workflows: s.signals, Turns: noTurns{}, Policy: s.written, Paused: func() error { return nil },
 		Refusals: &caches.Refusals{}, Log: zap.NewNop(),
 	})
 	s.caches = s.informers
 	return s
 }
+
+// noTurns is the queue before Velero without objects.
+type noTurns struct{}
+
+func (noTurns) Signal(context.Context, contract.TurnNews, bool) error { return nil }
+
+func (noTurns) Order(context.Context) (contract.TurnOrder, error) { return contract.TurnOrder{}, nil }
 
 // asked are the requests for NonAdminBackups.
 func (s *station) asked() []watched.Request {

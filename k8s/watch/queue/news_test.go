@@ -20,13 +20,12 @@ import (
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/policy/check"
-	"holdfast.dev/holdfast/k8s/watch/watchtest"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // lead runs news of a leading watcher while do is called, and returns what was sent.
-func lead(t *testing.T, turns *watchtest.Turns, objects []client.Object, do func(*News)) []contract.TurnNews {
+func lead(t *testing.T, turns *recordedTurns, objects []client.Object, do func(*News)) []contract.TurnNews {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		world := fake.New(t, objects...)
@@ -60,7 +59,7 @@ func TestALeaderRequestsTurnsForAllThatWait(t *testing.T) {
 	done.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
 	going.Spec.DeleteBackup = true
 	restored := fake.NAR("restored", "nightly") // its pool has no limit
-	sent := lead(t, &watchtest.Turns{}, []client.Object{waits, done, going, restored}, func(*News) {})
+	sent := lead(t, &recordedTurns{}, []client.Object{waits, done, going, restored}, func(*News) {})
 	if assert.Len(t, sent, 1) {
 		assert.Equal(t, []string{"waits"}, names(sent[0].Requests))
 		assert.Equal(t, "7", sent[0].Policy)
@@ -78,7 +77,7 @@ func inLine(name string) *oadpv1alpha1.NonAdminBackup {
 
 // A queue that somebody has terminated while objects wait is started again: nothing may end meanwhile that would be news.
 func TestAQueueThatDoesNotRunIsStarted(t *testing.T) {
-	turns := &watchtest.Turns{Failure: connect.ErrNotRunning}
+	turns := &recordedTurns{Failure: connect.ErrNotRunning}
 	sent := lead(t, turns, nil, func(*News) { time.Sleep(keepInterval) })
 	if assert.Len(t, sent, 2, "the leader's first news, and these") {
 		assert.Equal(t, contract.TurnNews{Policy: "7"}, sent[1])
@@ -93,7 +92,7 @@ func TestAQueueThatDoesNotRunIsStarted(t *testing.T) {
 }
 
 func TestManyNewsAreOneSignal(t *testing.T) {
-	turns := &watchtest.Turns{}
+	turns := &recordedTurns{}
 	sent := lead(t, turns, nil, func(news *News) {
 		turns.Block(time.Second) // the signal that is under way
 		news.Request(t.Context(), contract.PoolBackups, fake.NAB("first"))
@@ -115,7 +114,7 @@ func TestManyNewsAreOneSignal(t *testing.T) {
 }
 
 func TestNewsAreSentUntilTheyArrive(t *testing.T) {
-	turns := &watchtest.Turns{Away: 4}
+	turns := &recordedTurns{Away: 4}
 	sent := lead(t, turns, nil, func(news *News) {
 		time.Sleep(time.Minute)
 		news.Request(t.Context(), contract.PoolBackups, fake.NAB("nightly"))
@@ -125,7 +124,7 @@ func TestNewsAreSentUntilTheyArrive(t *testing.T) {
 }
 
 func TestARequestIsRepeatedAfterMinutes(t *testing.T) {
-	sent := lead(t, &watchtest.Turns{}, nil, func(news *News) {
+	sent := lead(t, &recordedTurns{}, nil, func(news *News) {
 		for range 10 {
 			news.Request(t.Context(), contract.PoolBackups, fake.NAB("nightly"))
 			time.Sleep(time.Minute)
@@ -136,7 +135,7 @@ func TestARequestIsRepeatedAfterMinutes(t *testing.T) {
 
 // TestSignalsAreApart: what comes meanwhile goes with the next one.
 func TestSignalsAreApart(t *testing.T) {
-	sent := lead(t, &watchtest.Turns{}, nil, func(news *News) {
+	sent := lead(t, &recordedTurns{}, nil, func(news *News) {
 		time.Sleep(time.Second)
 		for n := range 40 {
 			news.Request(t.Context(), contract.PoolBackups, fake.NAB(fmt.Sprintf("n%03d", n)))
@@ -153,7 +152,7 @@ func TestSignalsAreApart(t *testing.T) {
 
 // TestWhoBeginsToWaitRequestsAgain: the turn of the request before may have come when it could not be used.
 func TestWhoBeginsToWaitRequestsAgain(t *testing.T) {
-	sent := lead(t, &watchtest.Turns{}, nil, func(news *News) {
+	sent := lead(t, &recordedTurns{}, nil, func(news *News) {
 		for range 3 {
 			news.Request(t.Context(), contract.PoolBackups, fake.NAB("nightly"))
 			time.Sleep(time.Second)
@@ -164,7 +163,7 @@ func TestWhoBeginsToWaitRequestsAgain(t *testing.T) {
 }
 
 func TestTheEndsOfTheLastSecond(t *testing.T) {
-	lead(t, &watchtest.Turns{}, nil, func(news *News) {
+	lead(t, &recordedTurns{}, nil, func(news *News) {
 		for n := range 10 {
 			news.NotNeeded(contract.PoolBackups, fake.NAB("nightly"))
 			assert.Equal(t, min(n+1, 6), news.Ends(contract.PoolBackups))
@@ -193,7 +192,7 @@ func TestTheEndsOfTheLastSecond(t *testing.T) {
 // TestAnEndWaitsForOthers: but not longer than a request.
 func TestAnEndWaitsForOthers(t *testing.T) {
 	at := func(do func(*News)) (sent int) {
-		turns := &watchtest.Turns{}
+		turns := &recordedTurns{}
 		lead(t, turns, nil, func(news *News) {
 			time.Sleep(time.Second)
 			news.NotNeeded(contract.PoolBackups, fake.NAB("old"))
@@ -210,7 +209,7 @@ func TestAnEndWaitsForOthers(t *testing.T) {
 }
 
 func TestWithoutALimitNothingIsSentButThePolicy(t *testing.T) {
-	turns := &watchtest.Turns{Failure: connect.ErrNotRunning}
+	turns := &recordedTurns{Failure: connect.ErrNotRunning}
 	sent := lead(t, turns, nil, func(news *News) {
 		news.PolicyWritten(policy.Queue{}, "8")
 		time.Sleep(newsPace + time.Millisecond)
@@ -226,7 +225,7 @@ func TestWithoutALimitNothingIsSentButThePolicy(t *testing.T) {
 
 // TestWhoSaysThatItWaitsNeedsATurn: the key was removed from the policy, and only the watcher was restarted. Workers keep the limit.
 func TestWhoSaysThatItWaitsNeedsATurn(t *testing.T) {
-	turns := &watchtest.Turns{}
+	turns := &recordedTurns{}
 	nab := inLine("waits")
 	sent := lead(t, turns, nil, func(news *News) {
 		news.PolicyWritten(policy.Queue{}, "8")
@@ -247,7 +246,7 @@ func TestARequestSaysLaneAndWeight(t *testing.T) {
 	team := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace, Labels: map[string]string{"tier": "gold"}}}
 	run := fake.NAB("run")
 	run.Labels = map[string]string{holdfastv1alpha1.LabelPlan: "nightly"}
-	sent := lead(t, &watchtest.Turns{}, []client.Object{team}, func(news *News) {
+	sent := lead(t, &recordedTurns{}, []client.Object{team}, func(news *News) {
 		news.PolicyWritten(policy.Queue{MaxActive: 1, Weights: []policy.Weight{
 			{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}, Weight: 3},
 		}}, "8")

@@ -44,7 +44,7 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 	t.Helper()
 	s := &station{cache: fake.New(t, objects...)}
 	s.Positions = New(Positions{
-		Turns:  &watchtest.Turns{},
+		Turns:  &recordedTurns{},
 		Client: s.cache.Client, OADPNamespace: fake.OADPNamespace, Paused: func() error { return s.paused }, Log: zap.NewNop(),
 	})
 	return s

@@ -19,7 +19,6 @@ var (
 	errAway = watchtest.ErrAway
 	request = watchtest.Request
 	atOnce  = watchtest.AtOnce
-	forced  = watchtest.Forced
 )
 
 type (
@@ -44,7 +43,7 @@ type station struct {
 	cache     *fake.World
 	signals   *watchtest.Signals
 	policy    *watchtest.Policy
-	turns     *watchtest.Turns
+	turns     *recordedTurns
 	paused    error
 	now       time.Time // what download requests are judged by
 	// positionsDue: the queue positions are to be computed again.
@@ -56,7 +55,7 @@ type station struct {
 func newStation(t *testing.T, objects ...client.Object) *station {
 	t.Helper()
 	s := &station{
-		cache: fake.New(t, objects...), signals: &watchtest.Signals{}, policy: &watchtest.Policy{}, turns: &watchtest.Turns{},
+		cache: fake.New(t, objects...), signals: &watchtest.Signals{}, policy: &watchtest.Policy{}, turns: &recordedTurns{},
 		now: fake.DownloadTime,
 	}
 	s.env = &Env{

@@ -135,15 +135,6 @@ func AtOnce(requests ...watched.Request) []Added {
 	return all
 }
 
-// Forced are the requests for objects of the tenant, to be signalled without judging from the cache.
-func Forced(names ...string) []watched.Request {
-	var requests []watched.Request
-	for _, name := range names {
-		requests = append(requests, Request(name).Forced(true))
-	}
-	return requests
-}
-
 // Edited returns a copy of an object, changed.
 func Edited[T client.Object](object T, change func(T)) T {
 	after := object.DeepCopyObject().(T)
