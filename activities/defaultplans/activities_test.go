@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/defaultplans"
 	"holdfast.dev/holdfast/activities/fake"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -21,7 +22,9 @@ import (
 func keep(t *testing.T, w *fake.World) (contract.DefaultPlansResult, error) {
 	t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	w.DefaultPlans().Register(env)
+	(&defaultplans.Activities{
+		Cluster: w.Backups.Cluster, Policy: w.Backups.Gatherer.Policy, OADPNamespace: fake.OADPNamespace,
+	}).Register(env)
 	var result contract.DefaultPlansResult
 	answer, err := env.ExecuteActivity(contract.KeepDefaultPlans.Name, contract.DefaultPlansInput{Cluster: fake.Cluster})
 	if err == nil {

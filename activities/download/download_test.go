@@ -25,6 +25,21 @@ const (
 	again   = "again"
 )
 
+// ofNamespace gives what fake.Taken or fake.RestoredFrom returned to another namespace.
+func ofNamespace(namespace string, objects []client.Object) []client.Object {
+	for _, object := range objects {
+		if object.GetNamespace() == fake.Namespace {
+			object.SetNamespace(namespace)
+		}
+		for _, key := range []string{oadpv1alpha1.NabOriginNamespaceAnnotation, oadpv1alpha1.NarOriginNamespaceAnnotation} {
+			if annotations := object.GetAnnotations(); annotations[key] == fake.Namespace {
+				annotations[key] = namespace
+			}
+		}
+	}
+	return objects
+}
+
 func gather(t *testing.T, w *fake.World, after time.Duration) *download.Objects {
 	t.Helper()
 	at := func() time.Time { return fake.DownloadTime.Add(after) }
@@ -83,9 +98,9 @@ func TestAFileThatATenantMayNotHaveIsRefused(t *testing.T) {
 	restorePhase := func(p velerov1.RestorePhase) []client.Object {
 		return altered(stored(), func(r *velerov1.Restore) { r.Status.Phase = p })
 	}
-	crews := fake.Of("crew", stored())
+	crews := ofNamespace("crew", stored())
 	crewsBackup := fake.VeleroName(nightly)
-	adopted := append(fake.RestoredFrom(again, nightly), without[*oadpv1alpha1.NonAdminBackup](fake.Of("crew", fake.Taken(nightly, fake.StoreLocation, fake.Namespace)))...)
+	adopted := append(fake.RestoredFrom(again, nightly), without[*oadpv1alpha1.NonAdminBackup](ofNamespace("crew", fake.Taken(nightly, fake.StoreLocation, fake.Namespace)))...)
 	tests := map[string]struct {
 		kind      velerov1.DownloadTargetKind
 		of        string
@@ -110,10 +125,10 @@ func TestAFileThatATenantMayNotHaveIsRefused(t *testing.T) {
 		"of a backup, by a forged spec": {log, nightly, altered(fake.Taken(nightly, fake.AdminLocation, ""), func(n *oadpv1alpha1.NonAdminBackup) {
 			n.Spec.BackupSpec.StorageLocation = "store"
 		}), notUsed, "backup does not use nonadminbackupstoragelocation, recreate nadr to process"},
-		"of a backup, by a forged status": {log, nightly, append(without[*oadpv1alpha1.NonAdminBackup](fake.Of("crew", stored())), altered([]client.Object{fake.NAB(nightly)}, func(n *oadpv1alpha1.NonAdminBackup) {
+		"of a backup, by a forged status": {log, nightly, append(without[*oadpv1alpha1.NonAdminBackup](ofNamespace("crew", stored())), altered([]client.Object{fake.NAB(nightly)}, func(n *oadpv1alpha1.NonAdminBackup) {
 			n.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: crewsBackup, Name: crewsBackup}
 		})...), noBackup, `cannot get nonadminbackup: NonAdminBackup "nightly" has no Velero Backup`},
-		"of a backup, by a forged label": {log, "forged", append(fake.Of("crew", stored()), altered([]client.Object{fake.NAB("forged")}, func(n *oadpv1alpha1.NonAdminBackup) {
+		"of a backup, by a forged label": {log, "forged", append(ofNamespace("crew", stored()), altered([]client.Object{fake.NAB("forged")}, func(n *oadpv1alpha1.NonAdminBackup) {
 			n.Labels = map[string]string{oadpv1alpha1.NabSyncLabel: crewsBackup}
 		})...), noBackup, `cannot get nonadminbackup: NonAdminBackup "forged" has no Velero Backup`},
 		"of no restore, but a backup":            {restoreLog, nightly, stored(), noRestore, `cannot get nonadminrestore: there is no NonAdminRestore "nightly" in this namespace`},

@@ -51,21 +51,6 @@ func RestoredFrom(name, backupName string) []client.Object {
 	return []client.Object{nar, made}
 }
 
-// Of gives what Taken or RestoredFrom returned to another namespace.
-func Of(namespace string, objects []client.Object) []client.Object {
-	for _, object := range objects {
-		if object.GetNamespace() == Namespace {
-			object.SetNamespace(namespace)
-		}
-		for _, key := range []string{oadpv1alpha1.NabOriginNamespaceAnnotation, oadpv1alpha1.NarOriginNamespaceAnnotation} {
-			if annotations := object.GetAnnotations(); annotations[key] == Namespace {
-				annotations[key] = namespace
-			}
-		}
-	}
-	return objects
-}
-
 // ReadDownload returns the NonAdminDownloadRequest of that name, nil if there is none.
 func (w *World) ReadDownload(name string) *oadpv1alpha1.NonAdminDownloadRequest {
 	return got(w, types.NamespacedName{Namespace: Namespace, Name: name}, &oadpv1alpha1.NonAdminDownloadRequest{})
@@ -93,14 +78,4 @@ func (w *World) RetargetDownload(name string, kind velerov1.DownloadTargetKind, 
 	nadr.Spec.Target = velerov1.DownloadTarget{Kind: kind, Name: of}
 	nadr.Generation++
 	require.NoError(w.t, w.Client.Update(context.Background(), nadr))
-}
-
-// SetVeleroBackup changes the phase of a Velero Backup that Taken returned.
-func SetVeleroBackup(objects []client.Object, phase velerov1.BackupPhase) []client.Object {
-	for _, object := range objects {
-		if made, is := object.(*velerov1.Backup); is {
-			made.Status.Phase = phase
-		}
-	}
-	return objects
 }

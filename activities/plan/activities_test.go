@@ -18,6 +18,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
+	"holdfast.dev/holdfast/activities/plan"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
@@ -31,7 +32,7 @@ const minutely = "minutely"
 type scene struct {
 	*fake.World
 	t         *testing.T
-	schedules fake.Schedules
+	schedules schedules
 	now       time.Time
 	made      []contract.PlanBackup
 	// items and volumes are what Velero counts of the next backups; it counts nothing if there are no items.
@@ -51,7 +52,13 @@ func newScene(t *testing.T, alter func(*holdfastv1alpha1.BackupPlan), objects ..
 func (s *scene) try(activity string, step contract.PlanStep) (contract.PlanView, error) {
 	s.t.Helper()
 	step.Cluster, step.Ref, step.Made = fake.Cluster, fake.Ref(minutely), s.made
-	plans := s.Plans(&s.schedules, func() time.Time { return s.now })
+	plans := &plan.Activities{
+		Cluster: s.Backups.Cluster,
+		Gatherer: &plan.Gatherer{
+			Reader: s.Client, Policy: s.Backups.Gatherer.Policy, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
+		},
+		Schedules: &s.schedules, Now: func() time.Time { return s.now },
+	}
 	return activitytest.Performed[contract.PlanView](s.t, plans, activity, step)
 }
 
