@@ -1,7 +1,6 @@
 package activitytest
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,13 +9,11 @@ import (
 	"go.temporal.io/sdk/temporal"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -28,13 +25,6 @@ const (
 
 // Ours is the name of its Velero Backup.
 var Ours = fake.VeleroName(Name)
-
-// All are the activities in the order in which they run for a backup.
-var All = []string{
-	contract.RefreshBackup.Name, contract.StartBackup.Name, contract.AdmitBackup.Name,
-	contract.MarkBackupDeleting.Name, contract.WithdrawBackup.Name, contract.RequestDeletion.Name,
-	contract.DeleteVeleroObjects.Name, contract.ReleaseBackup.Name,
-}
 
 // Run runs an activity under its wire name, as a worker does.
 func Run(t *testing.T, w *fake.World, activity string, step contract.BackupStep) (contract.BackupView, error) {
@@ -97,54 +87,15 @@ func RequireError(t *testing.T, err error, wantType string, wantRetryable bool) 
 	assert.Equal(t, wantRetryable, !application.NonRetryable(), "retryable: %v", application)
 }
 
-// Accepted returns the condition of that name.
-func Accepted(nab *oadpv1alpha1.NonAdminBackup) metav1.Condition {
-	if found := meta.FindStatusCondition(nab.Status.Conditions, "Accepted"); found != nil {
-		return *found
-	}
-	return metav1.Condition{}
-}
-
-// VeleroObjects are those of another tenant, or of an origin that Holdfast does not know.
-func VeleroObjects(backupName, originNamespace string) (*velerov1.Backup, *velerov1.DeleteBackupRequest) {
-	owner := fake.NAB(Name)
-	owner.Namespace = originNamespace
-	made := velero.NewBackup(owner, backupName, fake.OADPNamespace, velerov1.BackupSpec{})
-	made.UID = "uid-of-the-victims"
-	made.Status.Phase = velerov1.BackupPhaseCompleted
-	return made, velero.NewDeleteRequest(owner, made, 1)
-}
-
-// StatusNames writes a NACUUID into the status; a tenant cannot.
-func StatusNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
-	return func(nab *oadpv1alpha1.NonAdminBackup) {
-		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: nacuuid, Name: nacuuid, Namespace: fake.OADPNamespace}
-	}
-}
-
-// LabelNames writes a NACUUID into the label of a synchronized backup; a tenant can.
-func LabelNames(nacuuid string) func(*oadpv1alpha1.NonAdminBackup) {
-	return func(nab *oadpv1alpha1.NonAdminBackup) {
-		nab.Labels = map[string]string{oadpv1alpha1.NabSyncLabel: nacuuid}
-	}
-}
-
 // DeleteBackup requests the deletion of the backup and its data.
 func DeleteBackup(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.DeleteBackup = true }
 
 // ForceDelete requests the deletion of the objects alone.
 func ForceDelete(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup = true }
 
-// Remove deletes an object.
-func Remove(t *testing.T, w *fake.World, object client.Object) {
-	t.Helper()
-	require.NoError(t, client.IgnoreNotFound(w.Client.Delete(context.Background(), object)))
-}
-
 // Answers of an API server.
 var (
 	ErrNotFound     = apierrors.NewNotFound(oadpv1alpha1.Resource("nonadminbackups"), Name)
-	ErrInvalid      = apierrors.NewInvalid(velerov1.SchemeGroupVersion.WithKind("Backup").GroupKind(), "b", nil)
 	ErrForbidden    = apierrors.NewForbidden(velerov1.Resource("backups"), "b", nil)
 	ErrUnauthorized = apierrors.NewUnauthorized("the token has expired")
 	ErrTooLarge     = apierrors.NewRequestEntityTooLargeError("limit is 3145728")

@@ -36,7 +36,7 @@ func due(t *testing.T) map[string]*fake.World {
 	deleted := activitytest.Created(t, "Completed")
 	deleted.EditSpec(activitytest.Name, activitytest.DeleteBackup)
 	activitytest.Do(t, deleted, contract.MarkBackupDeleting.Name)
-	activitytest.Remove(t, deleted, deleted.Velero(activitytest.Ours))
+	deleted.Remove(deleted.Velero(activitytest.Ours))
 	unstarted := activitytest.Created(t, "")
 	unstarted.EditSpec(activitytest.Name, activitytest.DeleteBackup)
 	activitytest.Do(t, unstarted, contract.MarkBackupDeleting.Name)
@@ -186,8 +186,8 @@ func TestAConflictMayChangeTheDecision(t *testing.T) {
 			return nil
 		})
 		activitytest.Do(t, w, contract.StartBackup.Name)
-		assert.Equal(t, "InvalidBackupSpec", activitytest.Accepted(w.Read(activitytest.Name)).Reason)
-		assert.EqualValues(t, 2, activitytest.Accepted(w.Read(activitytest.Name)).ObservedGeneration)
+		assert.Equal(t, "InvalidBackupSpec", accepted(w.Read(activitytest.Name)).Reason)
+		assert.EqualValues(t, 2, accepted(w.Read(activitytest.Name)).ObservedGeneration)
 		assert.Empty(t, w.Read(activitytest.Name).Finalizers)
 	})
 	t.Run("Velero went on", func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestErrorsOfThePatchHaveTheirType(t *testing.T) {
 	}{
 		"forbidden":      {activitytest.ErrForbidden, contract.ErrorAccessDenied, true},
 		"unauthorized":   {activitytest.ErrUnauthorized, contract.ErrorAccessDenied, true},
-		"invalid":        {activitytest.ErrInvalid, contract.ErrorInvalidObject, false},
+		"invalid":        {errInvalid, contract.ErrorInvalidObject, false},
 		"too large":      {activitytest.ErrTooLarge, contract.ErrorInvalidObject, false},
 		"no answer":      {fake.ErrAway, contract.ErrorKubernetes, true},
 		"a late attempt": {context.DeadlineExceeded, contract.ErrorKubernetes, true},
@@ -287,7 +287,7 @@ func TestErrorsOfReadingHaveTheirType(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			w := activitytest.Created(t, "Completed")
 			w.FailReads(func(runtime.Object) error { return test.err })
-			for _, activity := range activitytest.All {
+			for _, activity := range all {
 				_, err := activitytest.Run(t, w, activity, contract.BackupStep{Ref: fake.Ref(activitytest.Name), Attempt: 1})
 				activitytest.RequireError(t, err, test.want, true)
 			}
@@ -316,7 +316,7 @@ func TestAnObjectThatVanishesIsNotFound(t *testing.T) {
 
 func TestEveryActivityIsRegistered(t *testing.T) {
 	w := activitytest.Created(t, "Completed")
-	for _, activity := range activitytest.All {
+	for _, activity := range all {
 		view := activitytest.Do(t, w, activity)
 		assert.True(t, backup.Settled(view), "%s has nothing to do for a settled object", activity)
 	}

@@ -51,7 +51,7 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 	mine := func() *velerov1.Backup {
 		return velero.NewBackup(fake.NAB(activitytest.Name), activitytest.Ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "first"})
 	}
-	foreign, _ := activitytest.VeleroObjects(activitytest.Ours, "crew")
+	foreign, _ := veleroObjects(activitytest.Ours, "crew")
 	tests := map[string]struct {
 		there      *velerov1.Backup
 		wantPhase  oadpv1alpha1.NonAdminPhase
@@ -66,7 +66,7 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 			before := w.Velero(activitytest.Ours)
 			view := activitytest.Do(t, w, contract.StartBackup.Name)
 			assert.Equal(t, string(test.wantPhase), view.Phase)
-			assert.Equal(t, test.wantReason, activitytest.Accepted(w.Read(activitytest.Name)).Reason)
+			assert.Equal(t, test.wantReason, accepted(w.Read(activitytest.Name)).Reason)
 			assert.NotContains(t, w.Writes(), "create Backup")
 			assert.Equal(t, before, w.Velero(activitytest.Ours), "it was touched")
 		})
@@ -81,7 +81,7 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 			})
 			view := activitytest.Do(t, w, contract.StartBackup.Name)
 			assert.Equal(t, string(test.wantPhase), view.Phase)
-			assert.Equal(t, test.wantReason, activitytest.Accepted(w.Read(activitytest.Name)).Reason)
+			assert.Equal(t, test.wantReason, accepted(w.Read(activitytest.Name)).Reason)
 			assert.Equal(t, test.there.Spec, w.Velero(activitytest.Ours).Spec)
 			assert.Equal(t, test.there.Annotations, w.Velero(activitytest.Ours).Annotations)
 		})
@@ -91,9 +91,9 @@ func TestAVeleroBackupThatIsThereAlready(t *testing.T) {
 // Whatever a tenant writes into its status: no Velero Backup is made under a name of its choice.
 func TestAForgedAcceptanceMakesNothing(t *testing.T) {
 	for title, claims := range map[string][]func(*oadpv1alpha1.NonAdminBackup){
-		"by label":            {activitytest.LabelNames("daily-1")},
-		"by label and status": {activitytest.LabelNames("daily-1"), activitytest.StatusNames("daily-1")},
-		"by status":           {activitytest.StatusNames("daily-1")},
+		"by label":            {labelNames("daily-1")},
+		"by label and status": {labelNames("daily-1"), statusNames("daily-1")},
+		"by status":           {statusNames("daily-1")},
 	} {
 		t.Run(title, func(t *testing.T) {
 			nab := fake.NAB(activitytest.Name)
@@ -115,7 +115,7 @@ func TestASyncedBackupIsAdopted(t *testing.T) {
 	velero := velero.NewBackup(fake.NAB(activitytest.Name), synced, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "bsl"})
 	velero.Status.Phase = velerov1.BackupPhaseCompleted
 	nab := fake.NAB(activitytest.Name)
-	activitytest.LabelNames(synced)(nab)
+	labelNames(synced)(nab)
 	w := fake.New(t, nab, velero)
 	view := activitytest.Do(t, w, contract.AdmitBackup.Name)
 	assert.True(t, backupworkflow.Settled(view), "%+v", view)
@@ -127,7 +127,7 @@ func TestASyncedBackupIsAdopted(t *testing.T) {
 // An answer of the API server that no repetition changes becomes a condition; the workflow is not kept busy.
 func TestAVeleroBackupThatIsRefused(t *testing.T) {
 	final := map[string]error{
-		"as invalid": activitytest.ErrInvalid, "as a bad request": apierrors.NewBadRequest("no"), "as too large": activitytest.ErrTooLarge,
+		"as invalid": errInvalid, "as a bad request": apierrors.NewBadRequest("no"), "as too large": activitytest.ErrTooLarge,
 		"because the namespace is being deleted": activitytest.ErrTerminating,
 	}
 	for title, refusal := range final {
@@ -137,9 +137,9 @@ func TestAVeleroBackupThatIsRefused(t *testing.T) {
 			assert.True(t, backupworkflow.Settled(view), "%+v", view)
 			nab := w.Read(activitytest.Name)
 			assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, nab.Status.Phase)
-			assert.Equal(t, "VeleroBackupRefused", activitytest.Accepted(nab).Reason)
-			assert.Contains(t, activitytest.Accepted(nab).Message, "the Velero Backup could not be created from this spec: ")
-			assert.Contains(t, activitytest.Accepted(nab).Message, refusal.Error())
+			assert.Equal(t, "VeleroBackupRefused", accepted(nab).Reason)
+			assert.Contains(t, accepted(nab).Message, "the Velero Backup could not be created from this spec: ")
+			assert.Contains(t, accepted(nab).Message, refusal.Error())
 		})
 	}
 	passing := map[string]struct {
@@ -161,7 +161,7 @@ func TestAVeleroBackupThatIsRefused(t *testing.T) {
 			activitytest.RequireError(t, err, test.want, true)
 			nab := w.Read(activitytest.Name)
 			assert.Equal(t, oadpv1alpha1.NonAdminPhaseNew, nab.Status.Phase, "the cause may pass")
-			assert.Equal(t, "BackupAccepted", activitytest.Accepted(nab).Reason)
+			assert.Equal(t, "BackupAccepted", accepted(nab).Reason)
 			w.Fail(nil)
 			assert.Equal(t, "Created", activitytest.Do(t, w, contract.StartBackup.Name).Phase)
 		})
@@ -184,7 +184,7 @@ func refusing(t *testing.T, refusal error) *fake.World {
 // Between reading and writing the world goes on: what is no longer due is not created.
 func TestWhatIsNoLongerDueIsNotCreated(t *testing.T) {
 	tests := map[string]func(t *testing.T, w *fake.World){
-		"the object was deleted": func(t *testing.T, w *fake.World) { activitytest.Remove(t, w, w.Read(activitytest.Name)) },
+		"the object was deleted": func(t *testing.T, w *fake.World) { w.Remove(w.Read(activitytest.Name)) },
 		"the spec was edited": func(_ *testing.T, w *fake.World) {
 			w.EditSpec(activitytest.Name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
 		},
@@ -217,7 +217,7 @@ func TestAnUnusablePolicyAdmitsNothing(t *testing.T) {
 }
 
 func TestAForgedStatusIsCorrected(t *testing.T) {
-	victim, _ := activitytest.VeleroObjects(activitytest.Victims, "crew")
+	victim, _ := veleroObjects(activitytest.Victims, "crew")
 	w := activitytest.Created(t, "Completed", victim)
 	nab := w.Read(activitytest.Name)
 	nab.Status.VeleroBackup.NACUUID, nab.Status.VeleroBackup.Name = activitytest.Victims, activitytest.Victims
@@ -232,7 +232,7 @@ func TestAForgedStatusIsCorrected(t *testing.T) {
 func TestALostBackupOfTheOtherControllerIsReportedAsLost(t *testing.T) {
 	const byNAC = "team-nightly-11111111-58cc-4372-a567-0e02b2c3d479"
 	nab := fake.NAB(activitytest.Name)
-	activitytest.StatusNames(byNAC)(nab)
+	statusNames(byNAC)(nab)
 	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
 	w := fake.New(t, nab)
 	view := activitytest.Do(t, w, contract.RefreshBackup.Name)

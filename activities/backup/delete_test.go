@@ -27,12 +27,12 @@ func TestNothingIsDoneToAnotherTenantsBackup(t *testing.T) {
 	type edit = func(*oadpv1alpha1.NonAdminBackup)
 	createdOnce := func(nab *oadpv1alpha1.NonAdminBackup) { lifecycle.ApplyCreated(nab) }
 	claims := map[string][]edit{
-		"by status":            {activitytest.StatusNames(activitytest.Victims), createdOnce},
-		"by label":             {activitytest.LabelNames(activitytest.Victims)},
-		"by status and label":  {activitytest.StatusNames(activitytest.Victims), activitytest.LabelNames(activitytest.Victims), createdOnce},
-		"by an accepted spec":  {activitytest.StatusNames(activitytest.Victims), activitytest.LabelNames(activitytest.Victims), accept},
-		"by a request's name":  {activitytest.StatusNames(activitytest.Ours), createdOnce, requestNames(activitytest.Victims + "-1")},
-		"by all of it at once": {activitytest.StatusNames(activitytest.Victims), activitytest.LabelNames(activitytest.Victims), createdOnce, accept, requestNames(activitytest.Victims + "-1")},
+		"by status":            {statusNames(activitytest.Victims), createdOnce},
+		"by label":             {labelNames(activitytest.Victims)},
+		"by status and label":  {statusNames(activitytest.Victims), labelNames(activitytest.Victims), createdOnce},
+		"by an accepted spec":  {statusNames(activitytest.Victims), labelNames(activitytest.Victims), accept},
+		"by a request's name":  {statusNames(activitytest.Ours), createdOnce, requestNames(activitytest.Victims + "-1")},
+		"by all of it at once": {statusNames(activitytest.Victims), labelNames(activitytest.Victims), createdOnce, accept, requestNames(activitytest.Victims + "-1")},
 	}
 	wishes := map[string]func(*oadpv1alpha1.NonAdminBackupSpec){
 		"nothing":      func(*oadpv1alpha1.NonAdminBackupSpec) {},
@@ -43,7 +43,7 @@ func TestNothingIsDoneToAnotherTenantsBackup(t *testing.T) {
 	for claim, edits := range claims {
 		for action, ask := range wishes {
 			t.Run(claim+", asking for "+action, func(t *testing.T) {
-				victim, request := activitytest.VeleroObjects(activitytest.Victims, "crew")
+				victim, request := veleroObjects(activitytest.Victims, "crew")
 				request.Status.Phase = velerov1.DeleteBackupRequestPhaseNew
 				nab := fake.NAB(activitytest.Name)
 				nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
@@ -54,10 +54,10 @@ func TestNothingIsDoneToAnotherTenantsBackup(t *testing.T) {
 				w := fake.New(t, nab, victim, request)
 				before, requests := w.Velero(activitytest.Victims), w.Requests()
 				for range 2 {
-					activitytest.Do(t, w, activitytest.All...)
+					activitytest.Do(t, w, all...)
 				}
-				activitytest.Remove(t, w, nab)
-				activitytest.Do(t, w, activitytest.All...)
+				w.Remove(nab)
+				activitytest.Do(t, w, all...)
 				assert.Equal(t, before, w.Velero(activitytest.Victims))
 				assert.Equal(t, requests, w.Requests())
 				if ask(&nab.Spec); nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
@@ -82,9 +82,9 @@ func requestNames(name string) func(*oadpv1alpha1.NonAdminBackup) {
 
 // What happens to the object under test, and around it.
 
-func removed(t *testing.T, w *fake.World) { activitytest.Remove(t, w, w.Read(activitytest.Name)) }
+func removed(t *testing.T, w *fake.World) { w.Remove(w.Read(activitytest.Name)) }
 
-func backupGoes(t *testing.T, w *fake.World) { activitytest.Remove(t, w, w.Velero(activitytest.Ours)) }
+func backupGoes(t *testing.T, w *fake.World) { w.Remove(w.Velero(activitytest.Ours)) }
 
 func asked(t *testing.T, w *fake.World) {
 	w.EditSpec(activitytest.Name, activitytest.DeleteBackup)
@@ -97,7 +97,7 @@ func forced(t *testing.T, w *fake.World) {
 }
 
 func namespaceGoes(t *testing.T, w *fake.World) {
-	activitytest.Remove(t, w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
+	w.Remove(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
 }
 
 func TestADeletionIsAnnouncedAndCarriedOut(t *testing.T) {
@@ -140,7 +140,7 @@ func TestADeletionIsAnnouncedAndCarriedOut(t *testing.T) {
 // A plain delete that is followed by a decision says so.
 func TestAPendingDeletionBecomesAccepted(t *testing.T) {
 	w := activitytest.Created(t, "Completed")
-	activitytest.Remove(t, w, w.Read(activitytest.Name))
+	w.Remove(w.Read(activitytest.Name))
 	assert.Equal(t, contract.MarkPending, activitytest.Do(t, w, contract.MarkBackupDeleting.Name).Marked)
 	w.EditSpec(activitytest.Name, activitytest.DeleteBackup)
 	assert.Equal(t, contract.MarkAccepted, activitytest.Do(t, w, contract.MarkBackupDeleting.Name).Marked)
@@ -233,7 +233,7 @@ func replace(t *testing.T, w *fake.World) {
 	nab := w.Read(activitytest.Name)
 	nab.Finalizers = nil
 	require.NoError(t, w.Client.Update(t.Context(), nab))
-	activitytest.Remove(t, w, nab)
+	w.Remove(nab)
 	again := fake.NAB(activitytest.Name)
 	again.UID = "uid-2"
 	again.Spec.DeleteBackup = true
@@ -249,7 +249,7 @@ func requestByHand() *velerov1.DeleteBackupRequest {
 
 // By force the Velero Backup and all requests for it go; the data stay, since no request is left to delete them.
 func TestForceDeletesTheVeleroObjects(t *testing.T) {
-	other, othersRequest := activitytest.VeleroObjects(activitytest.Victims, "crew")
+	other, othersRequest := veleroObjects(activitytest.Victims, "crew")
 	w := activitytest.Created(t, "Completed", other, othersRequest, requestByHand())
 	w.EditSpec(activitytest.Name, activitytest.DeleteBackup)
 	activitytest.Do(t, w, contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name)
@@ -272,11 +272,11 @@ func TestForceDeletesTheVeleroObjects(t *testing.T) {
 func TestForceDoesNotDeleteABackupRecreated(t *testing.T) {
 	w := activitytest.Created(t, "Completed")
 	w.EditSpec(activitytest.Name, activitytest.ForceDelete)
-	other, _ := activitytest.VeleroObjects(activitytest.Ours, "crew")
+	other, _ := veleroObjects(activitytest.Ours, "crew")
 	w.Fail(func(verb string, object client.Object) error {
 		if _, isBackup := object.(*velerov1.Backup); isBackup && verb == "delete" {
 			w.Fail(nil)
-			activitytest.Remove(t, w, w.Velero(activitytest.Ours))
+			w.Remove(w.Velero(activitytest.Ours))
 			return w.Client.Create(t.Context(), other)
 		}
 		return nil

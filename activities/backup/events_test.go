@@ -104,22 +104,22 @@ func TestNoContentOfAConfigMapReachesATenant(t *testing.T) {
 
 func TestALossIsToldOnce(t *testing.T) {
 	w := activitytest.Created(t, "Completed")
-	activitytest.Remove(t, w, w.Velero(activitytest.Ours))
+	w.Remove(w.Velero(activitytest.Ours))
 	for range 3 {
 		activitytest.Do(t, w, contract.RefreshBackup.Name)
 	}
 	assert.Equal(t, []string{"Warning VeleroBackupNotFound its Velero Backup no longer exists"}, activitytest.Events(w))
-	assert.Equal(t, "VeleroBackupNotFound", activitytest.Accepted(w.Read(activitytest.Name)).Reason)
+	assert.Equal(t, "VeleroBackupNotFound", accepted(w.Read(activitytest.Name)).Reason)
 	assert.Zero(t, w.Read(activitytest.Name).Status.QueueInfo.EstimatedQueuePosition)
 }
 
 // Its loss during its deletion is what was asked for.
 func TestTheEndOfADeletedBackupIsNoLoss(t *testing.T) {
 	w := deleting(t)
-	activitytest.Remove(t, w, w.Velero(activitytest.Ours))
+	w.Remove(w.Velero(activitytest.Ours))
 	activitytest.Do(t, w, contract.RefreshBackup.Name)
 	assert.Empty(t, activitytest.Events(w))
-	assert.Equal(t, "BackupAccepted", activitytest.Accepted(w.Read(activitytest.Name)).Reason)
+	assert.Equal(t, "BackupAccepted", accepted(w.Read(activitytest.Name)).Reason)
 }
 
 // Progress is mirrored, and no tenant wants an Event for each item.
@@ -151,7 +151,7 @@ func TestAFinalizerTakenOffIsPutBack(t *testing.T) {
 func TestABackupThatCameBackIsAcceptedAgain(t *testing.T) {
 	w := activitytest.Created(t, "Completed")
 	velero := w.Velero(activitytest.Ours)
-	activitytest.Remove(t, w, velero)
+	w.Remove(velero)
 	activitytest.Do(t, w, contract.RefreshBackup.Name)
 	activitytest.Events(w)
 	velero.ResourceVersion = ""

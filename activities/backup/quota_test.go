@@ -59,7 +59,7 @@ func requireWaits(t *testing.T, w *fake.World, name string, view contract.Backup
 	assert.True(t, backupworkflow.Settled(view), "%+v", view)
 	nab := w.Read(name)
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, nab.Status.Phase)
-	assert.Equal(t, oadpv1alpha1.ReasonQuotaExceeded, activitytest.Accepted(nab).Reason)
+	assert.Equal(t, oadpv1alpha1.ReasonQuotaExceeded, accepted(nab).Reason)
 	assert.Empty(t, nab.Finalizers)
 	assert.True(t, usage.Counted(nab, fake.Cluster).Waits)
 	assert.Nil(t, w.Velero(fake.VeleroName(name)))
@@ -72,7 +72,7 @@ func TestABackupBeyondTheQuotaWaitsAndIsThenMadeByItself(t *testing.T) {
 	writes := activitytest.WritesOf(w, func() { requireWaits(t, w, "second", serve(t, w, "second")) })
 	assert.Equal(t, []string{"patch status NonAdminBackup"}, writes, "no finalizer, no Velero Backup")
 	message := "This namespace has 1 of at most 1 stored backups (maxStored). Delete one, or let one expire; this backup is then made automatically."
-	assert.Equal(t, message, activitytest.Accepted(w.Read("second")).Message)
+	assert.Equal(t, message, accepted(w.Read("second")).Message)
 	assert.Equal(t, []string{"Warning QuotaExceeded " + message}, activitytest.Events(w))
 	requireWaits(t, w, "third", serve(t, w, "third"))
 	assert.Empty(t, activitytest.WritesOf(w, func() { serve(t, w, "third") }), "judged again, it is the same")
@@ -226,7 +226,7 @@ func TestADayIsAnyTwentyFourHours(t *testing.T) {
 	}
 	require.NoError(t, w.Client.Status().Update(t.Context(), first))
 	serve(t, w, "second")
-	assert.Contains(t, activitytest.Accepted(w.Read("second")).Message,
+	assert.Contains(t, accepted(w.Read("second")).Message,
 		"1 of at most 1 backups a day (maxPerDay); the next may begin at "+made.Add(26*time.Hour).UTC().Format(time.RFC3339))
 }
 
@@ -252,7 +252,7 @@ func TestTheBytesOfANamespaceAreThoseOfItsOwnBackups(t *testing.T) {
 	assert.True(t, serve(t, w, "second").EverCreated, "8 of 9 GiB")
 	require.NoError(t, w.Client.Create(t.Context(), volume("more", fake.Namespace, fake.VeleroName("second"))))
 	requireWaits(t, w, "third", serve(t, w, "third"))
-	assert.Contains(t, activitytest.Accepted(w.Read("third")).Message, "hold 12Gi of at most 9Gi (maxBytes)")
+	assert.Contains(t, accepted(w.Read("third")).Message, "hold 12Gi of at most 9Gi (maxBytes)")
 }
 
 // What a quota costs is read only where there is one that limits the namespace.

@@ -56,11 +56,11 @@ func TestTheFinalizerGuardsWhatExists(t *testing.T) {
 
 // Requests that Velero left behind go with the object; others' stay.
 func TestReleaseLeavesNoRequestOfOursBehind(t *testing.T) {
-	_, othersRequest := activitytest.VeleroObjects(activitytest.Victims, "crew")
+	_, othersRequest := veleroObjects(activitytest.Victims, "crew")
 	w := activitytest.Created(t, "Completed", othersRequest, requestByHand())
 	w.EditSpec(activitytest.Name, activitytest.DeleteBackup)
 	activitytest.Do(t, w, contract.MarkBackupDeleting.Name, contract.RequestDeletion.Name)
-	activitytest.Remove(t, w, w.Velero(activitytest.Ours))
+	w.Remove(w.Velero(activitytest.Ours))
 	activitytest.Do(t, w, contract.ReleaseBackup.Name)
 	assert.Nil(t, w.Read(activitytest.Name))
 	var left []string
@@ -77,7 +77,7 @@ func TestReleaseTakesOffOnlyOurFinalizer(t *testing.T) {
 	nab.Finalizers = append(nab.Finalizers, "others/finalizer")
 	require.NoError(t, w.Client.Update(t.Context(), nab))
 	asked(t, w)
-	activitytest.Remove(t, w, w.Velero(activitytest.Ours))
+	w.Remove(w.Velero(activitytest.Ours))
 	view := activitytest.Do(t, w, contract.ReleaseBackup.Name)
 	assert.True(t, backup.Settled(view), "%+v", view)
 	assert.Equal(t, []string{"others/finalizer"}, w.Read(activitytest.Name).Finalizers)

@@ -85,7 +85,7 @@ func TestTheFinalizerComesBeforeTheVeleroBackup(t *testing.T) {
 			view := activitytest.Do(t, w, activity)
 			assert.True(t, view.Accepted && view.SpecJudged && view.Finalizer && view.EverCreated && view.Velero.Exists, "%+v", view)
 			nab := w.Read(activitytest.Name)
-			assert.Equal(t, "BackupAccepted", activitytest.Accepted(nab).Reason)
+			assert.Equal(t, "BackupAccepted", accepted(nab).Reason)
 			assert.Equal(t, activitytest.Ours, nab.Status.VeleroBackup.Name)
 			assert.Equal(t, []string{"Normal VeleroBackupCreated created Velero Backup " + activitytest.Ours}, activitytest.Events(w))
 		})
@@ -121,7 +121,7 @@ func TestAStartThatBreaksOffIsGoneOnWith(t *testing.T) {
 				// As the workflow goes on: what has been said of the object by then may call for a step of its own.
 				assert.Equal(t, want, activitytest.Do(t, w, next, contract.StartBackup.Name), "write %d, done %t, then %s", at+1, after, next)
 				assert.Equal(t, undisturbed.Velero(activitytest.Ours).Spec, w.Velero(activitytest.Ours).Spec)
-				assert.Equal(t, "BackupAccepted", activitytest.Accepted(w.Read(activitytest.Name)).Reason)
+				assert.Equal(t, "BackupAccepted", accepted(w.Read(activitytest.Name)).Reason)
 			}
 		}
 	}
@@ -140,14 +140,14 @@ func TestAnAcceptedSpecIsToldWhileTheVeleroBackupCannotBeMade(t *testing.T) {
 	activitytest.RequireError(t, err, contract.ErrorAccessDenied, true)
 	nab := w.Read(activitytest.Name)
 	assert.Equal(t, oadpv1alpha1.NonAdminPhaseNew, nab.Status.Phase)
-	assert.Equal(t, "BackupAccepted", activitytest.Accepted(nab).Reason)
+	assert.Equal(t, "BackupAccepted", accepted(nab).Reason)
 	assert.Empty(t, activitytest.Events(w))
 }
 
 // The Velero Backup of a new object is not looked for: that it is there is found when it is made, or when nothing is to be made.
 func TestAnObjectThatLooksNewMayHaveAVeleroBackup(t *testing.T) {
 	mine := velero.NewBackup(fake.NAB(activitytest.Name), activitytest.Ours, fake.OADPNamespace, velerov1.BackupSpec{StorageLocation: "first"})
-	foreign, _ := activitytest.VeleroObjects(activitytest.Ours, "crew")
+	foreign, _ := veleroObjects(activitytest.Ours, "crew")
 	for title, test := range map[string]struct {
 		there     *velerov1.Backup
 		invalid   bool
@@ -174,7 +174,7 @@ func TestAnObjectThatLooksNewMayHaveAVeleroBackup(t *testing.T) {
 				view := activitytest.Do(t, w, activity)
 				nab = w.Read(activitytest.Name)
 				assert.Equal(t, string(test.wantPhase), view.Phase)
-				assert.Equal(t, test.want, activitytest.Accepted(nab).Reason)
+				assert.Equal(t, test.want, accepted(nab).Reason)
 				assert.Equal(t, before, w.Velero(activitytest.Ours), "it was touched")
 				assert.NotContains(t, w.Writes()[made:], "create Backup")
 				mirrored := nab.Status.VeleroBackup != nil && nab.Status.VeleroBackup.Spec != nil
