@@ -74,24 +74,6 @@ const (
 	maxDocument = 32 << 20
 )
 
-func (o Operation) limit() time.Duration {
-	switch o {
-	case Status, RestoreStatus:
-		return StatusLimit
-	case Describe, Contents, RestoreVersion:
-		return DescribeLimit
-	case Probe:
-		return ProbeLimit
-	case Start:
-		return StartLimit
-	case RestoreStart:
-		return RestoreStartLimit
-	case DatabaseStatus, RangeKeys, LastStart:
-		return QueryLimit
-	}
-	return ChangeLimit
-}
-
 func (o Operation) maxStdout() int {
 	if o == DatabaseStatus {
 		return maxDocument
@@ -105,53 +87,41 @@ const (
 	toolCLI     = "fdbcli"
 )
 
-// tool returns the program of the operation.
-func (o Operation) tool() string {
-	switch o {
-	case RestoreStatus, RestoreStart, RestoreAbort, RestoreVersion:
-		return toolRestore
-	case DatabaseStatus, RangeKeys, LastStart:
-		return toolCLI
-	}
-	return toolBackup
+// run is how an operation is run.
+type run struct {
+	// tool is the program, and sub its sub-command, for messages.
+	tool, sub string
+	limit     time.Duration
+	// cluster are the options that name the cluster file.
+	cluster []string
 }
 
-// command returns tool and sub-command, for messages.
-func (o Operation) command() string {
-	sub := string(o)
-	switch o {
-	case Probe, Contents:
-		sub = string(Describe)
-	case DryStart:
-		sub = string(Start)
-	case DryWrite:
-		sub = string(Modify)
-	case RestoreStatus:
-		sub = "status"
-	case RestoreStart, RestoreVersion:
-		sub = "start"
-	case RestoreAbort:
-		sub = "abort"
-	case DatabaseStatus:
-		sub = "status json"
-	case RangeKeys:
-		sub = "getrangekeys"
-	case LastStart:
-		sub = "get"
-	}
-	return o.tool() + " " + sub
-}
+var (
+	database    = []string{"-C"}
+	destination = []string{"--dest-cluster-file"}
+	// A dry run for a time queries the source database and does not touch the destination: so the source stands for both, and no
+	// other database has to answer.
+	source = []string{"--dest-cluster-file", "--orig-cluster-file"}
+)
 
-// clusterOptions name the cluster file. A dry run for a time queries the source database and does not touch the destination: so
-// the source stands for both, and no other database has to answer.
-func (o Operation) clusterOptions(file string) []string {
-	switch o {
-	case Probe, Contents:
-		return nil
-	case RestoreStatus, RestoreStart, RestoreAbort:
-		return []string{"--dest-cluster-file", file}
-	case RestoreVersion:
-		return []string{"--dest-cluster-file", file, "--orig-cluster-file", file}
-	}
-	return []string{"-C", file}
+var runs = map[Operation]run{
+	Status:    {toolBackup, "status", StatusLimit, database},
+	Describe:  {toolBackup, "describe", DescribeLimit, database},
+	Probe:     {toolBackup, "describe", ProbeLimit, nil},
+	Contents:  {toolBackup, "describe", DescribeLimit, nil},
+	Start:     {toolBackup, "start", StartLimit, database},
+	DryStart:  {toolBackup, "start", ChangeLimit, database},
+	DryWrite:  {toolBackup, "modify", ChangeLimit, database},
+	Modify:    {toolBackup, "modify", ChangeLimit, database},
+	Abort:     {toolBackup, "abort", ChangeLimit, database},
+	Pause:     {toolBackup, "pause", ChangeLimit, database},
+	Resume:    {toolBackup, "resume", ChangeLimit, database},
+	LastStart: {toolCLI, "get", QueryLimit, database},
+
+	RestoreStatus:  {toolRestore, "status", StatusLimit, destination},
+	RestoreStart:   {toolRestore, "start", RestoreStartLimit, destination},
+	RestoreAbort:   {toolRestore, "abort", ChangeLimit, destination},
+	RestoreVersion: {toolRestore, "start", DescribeLimit, source},
+	DatabaseStatus: {toolCLI, "status json", QueryLimit, database},
+	RangeKeys:      {toolCLI, "getrangekeys", QueryLimit, database},
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -90,7 +91,8 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	if trouble := s.runner.checkArguments(args); trouble != nil {
 		return nil, trouble
 	}
-	binary, trouble := s.runner.binary(s.version, operation.tool())
+	how := runs[operation]
+	binary, trouble := s.runner.binary(s.version, how.tool)
 	if trouble != nil {
 		return nil, trouble
 	}
@@ -101,10 +103,13 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	walls := cage.Cage{
 		Read: []string{binary, filepath.Dir(binary)}, Private: s.folder, Open: s.runner.Folders, Ports: ports,
 	}
-	args = append(append([]string(nil), args...), operation.clusterOptions(s.ClusterFile())...)
-	limited, cancel := context.WithTimeout(ctx, operation.limit())
+	args = slices.Clone(args)
+	for _, option := range how.cluster {
+		args = append(args, option, s.ClusterFile())
+	}
+	limited, cancel := context.WithTimeout(ctx, how.limit)
 	defer cancel()
-	began, name := time.Now(), operation.command()
+	began, name := time.Now(), how.tool+" "+how.sub
 	end := s.execute(limited, walls, binary, args, operation.maxStdout())
 	switch {
 	case end.unstarted != nil:
