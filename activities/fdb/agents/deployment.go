@@ -33,7 +33,7 @@ func Deployment(object *fdbv1alpha1.FoundationDBBackup, version string) (*appsv1
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: object.Name, Namespace: object.Namespace, Labels: marked(object),
-			OwnerReferences: []metav1.OwnerReference{controller(object)},
+			OwnerReferences: []metav1.OwnerReference{OwnerReference(object)},
 		},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(count(object)),
@@ -78,9 +78,9 @@ func hashOf(deployment *appsv1.Deployment) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// controller returns the owner reference. It does not block the deletion of the owner: that would need the right to set the
+// OwnerReference makes the backup the controller of what is made for it. It does not block the deletion of the owner: that would need the right to set the
 // owner's finalizers where the API server enforces OwnerReferencesPermissionEnforcement, as OpenShift's does.
-func controller(object *fdbv1alpha1.FoundationDBBackup) metav1.OwnerReference {
+func OwnerReference(object *fdbv1alpha1.FoundationDBBackup) metav1.OwnerReference {
 	reference := *metav1.NewControllerRef(object, fdbv1alpha1.GroupVersion.WithKind(fdbv1alpha1.KindFoundationDBBackup))
 	reference.BlockOwnerDeletion = nil
 	return reference

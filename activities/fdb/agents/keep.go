@@ -25,8 +25,8 @@ func keepOurs(ours, merged *corev1.PodTemplateSpec) error {
 		}
 	}
 	pairs := []struct{ ours, merged *corev1.Container }{
-		{find(ours.Spec.Containers, MainContainer), find(merged.Spec.Containers, MainContainer)},
-		{find(ours.Spec.InitContainers, InitContainer), find(merged.Spec.InitContainers, InitContainer)},
+		{Container(ours.Spec.Containers, MainContainer), Container(merged.Spec.Containers, MainContainer)},
+		{Container(ours.Spec.InitContainers, InitContainer), Container(merged.Spec.InitContainers, InitContainer)},
 	}
 	for _, pair := range pairs {
 		if err := keepMounts(pair.ours, pair.merged); err != nil {
@@ -37,10 +37,10 @@ func keepOurs(ours, merged *corev1.PodTemplateSpec) error {
 }
 
 func keepContainers(merged *corev1.PodTemplateSpec) error {
-	if find(merged.Spec.Containers, MainContainer) == nil {
+	if Container(merged.Spec.Containers, MainContainer) == nil {
 		return refused("must not remove container %s, which runs the agent", MainContainer)
 	}
-	if find(merged.Spec.InitContainers, InitContainer) == nil {
+	if Container(merged.Spec.InitContainers, InitContainer) == nil {
 		return refused("must not remove init container %s, which brings the cluster file", InitContainer)
 	}
 	for _, containers := range [][]corev1.Container{merged.Spec.Containers, merged.Spec.InitContainers} {

@@ -47,7 +47,7 @@ func PodTemplate(
 		return nil, err
 	}
 	if resources != nil {
-		find(ours.Spec.Containers, MainContainer).Resources = *resources
+		Container(ours.Spec.Containers, MainContainer).Resources = *resources
 	}
 	raw := rawTemplate(object)
 	if raw == nil {
@@ -134,7 +134,7 @@ func merge(ours, theirs *corev1.PodTemplateSpec, raw []byte) (*corev1.PodTemplat
 
 func yieldContainers(ours, theirs []corev1.Container) {
 	for i := range ours {
-		container := find(theirs, ours[i].Name)
+		container := Container(theirs, ours[i].Name)
 		if container == nil {
 			continue
 		}
@@ -154,7 +154,7 @@ func arrange(merged, theirs *corev1.PodTemplateSpec) {
 	slices.SortStableFunc(merged.Spec.Containers, func(a, b corev1.Container) int {
 		return order(a.Name != MainContainer, b.Name != MainContainer)
 	})
-	main, named := &merged.Spec.Containers[0], find(theirs.Spec.Containers, MainContainer)
+	main, named := &merged.Spec.Containers[0], Container(theirs.Spec.Containers, MainContainer)
 	if named == nil {
 		return
 	}
@@ -176,10 +176,10 @@ func order(aLast, bLast bool) int {
 
 // completeImages gives our containers the cluster's version where the user names an image without a tag.
 func completeImages(template *corev1.PodTemplateSpec, version string) {
-	if main := find(template.Spec.Containers, MainContainer); main != nil {
+	if main := Container(template.Spec.Containers, MainContainer); main != nil {
 		main.Image = tagged(main.Image, version)
 	}
-	if initial := find(template.Spec.InitContainers, InitContainer); initial != nil {
+	if initial := Container(template.Spec.InitContainers, InitContainer); initial != nil {
 		initial.Image = tagged(initial.Image, version+initTagSuffix)
 	}
 }
@@ -192,7 +192,8 @@ func tagged(image, tag string) string {
 	return image + ":" + tag
 }
 
-func find(containers []corev1.Container, name string) *corev1.Container {
+// Container returns the container of that name; nil if there is none.
+func Container(containers []corev1.Container, name string) *corev1.Container {
 	i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
 	if i < 0 {
 		return nil

@@ -45,7 +45,7 @@ func TLSFiles(object *fdbv1alpha1.FoundationDBBackup) (TLS, error) {
 	if err != nil {
 		return tls, err
 	}
-	container := find(template.Spec.Containers, MainContainer)
+	container := Container(template.Spec.Containers, MainContainer)
 	files := []struct {
 		name   string
 		source **Source
@@ -137,16 +137,16 @@ func mountOf(mounts []corev1.VolumeMount, file string) (best *corev1.VolumeMount
 func inVolume(volume corev1.VolumeSource, file string) (source *Source, known bool) {
 	switch {
 	case volume.Secret != nil:
-		return inSecret(volume.Secret.SecretName, volume.Secret.Items, file), true
+		return from(Source{Secret: volume.Secret.SecretName}, volume.Secret.Items, file), true
 	case volume.ConfigMap != nil:
-		return inConfigMap(volume.ConfigMap.Name, volume.ConfigMap.Items, file), true
+		return from(Source{ConfigMap: volume.ConfigMap.Name}, volume.ConfigMap.Items, file), true
 	case volume.Projected != nil:
 		for _, part := range volume.Projected.Sources { // of two with the same path the last one wins
 			var found *Source
 			if part.Secret != nil {
-				found = inSecret(part.Secret.Name, part.Secret.Items, file)
+				found = from(Source{Secret: part.Secret.Name}, part.Secret.Items, file)
 			} else if part.ConfigMap != nil {
-				found = inConfigMap(part.ConfigMap.Name, part.ConfigMap.Items, file)
+				found = from(Source{ConfigMap: part.ConfigMap.Name}, part.ConfigMap.Items, file)
 			}
 			if found != nil {
 				source = found
@@ -157,18 +157,12 @@ func inVolume(volume corev1.VolumeSource, file string) (source *Source, known bo
 	return nil, false
 }
 
-func inSecret(name string, items []corev1.KeyToPath, file string) *Source {
-	if key := keyAt(items, file); key != "" {
-		return &Source{Secret: name, Key: key}
+// from returns a source with the key that becomes a file; nil if none does.
+func from(source Source, items []corev1.KeyToPath, file string) *Source {
+	if source.Key = keyAt(items, file); source.Key == "" {
+		return nil
 	}
-	return nil
-}
-
-func inConfigMap(name string, items []corev1.KeyToPath, file string) *Source {
-	if key := keyAt(items, file); key != "" {
-		return &Source{ConfigMap: name, Key: key}
-	}
-	return nil
+	return &source
 }
 
 // keyAt returns the key that becomes a file, empty if none does: without items every key becomes a file of its name.

@@ -112,9 +112,12 @@ func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.
 
 // newest returns the index of the newest entry that has data, or is about to have some; -1 if there is none.
 func newest(entries []contract.FDBBackup) int {
-	return lastIndex(entries, func(entry contract.FDBBackup) bool {
-		return !fdbbackup.IsPlan(entry) && (hasData(entry) || runs(entry))
-	})
+	for i, entry := range slices.Backward(entries) {
+		if !fdbbackup.IsPlan(entry) && (hasData(entry) || runs(entry)) {
+			return i
+		}
+	}
+	return -1
 }
 
 // deletableSoon is how many seconds before a turn may delete a backup we stop to describe it: the database has another clock, and
@@ -260,12 +263,3 @@ func runs(entry contract.FDBBackup) bool {
 }
 
 func hasData(entry contract.FDBBackup) bool { return entry.Oldest != nil || entry.Latest != nil }
-
-func lastIndex(entries []contract.FDBBackup, is func(contract.FDBBackup) bool) int {
-	for i, entry := range slices.Backward(entries) {
-		if is(entry) {
-			return i
-		}
-	}
-	return -1
-}

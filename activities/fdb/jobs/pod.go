@@ -102,17 +102,10 @@ func Pod(
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: NameOf(step), Namespace: object.Namespace, Labels: labels, Annotations: template.Annotations,
-			OwnerReferences: []metav1.OwnerReference{controller(object)},
+			OwnerReferences: []metav1.OwnerReference{agents.OwnerReference(object)},
 		},
 		Spec: spec,
 	}, nil
-}
-
-// controller returns the owner reference. It does not block the deletion of the owner, like that of the agents.
-func controller(object *fdbv1alpha1.FoundationDBBackup) metav1.OwnerReference {
-	reference := *metav1.NewControllerRef(object, fdbv1alpha1.GroupVersion.WithKind(fdbv1alpha1.KindFoundationDBBackup))
-	reference.BlockOwnerDeletion = nil
-	return reference
 }
 
 // arguments returns those of the script. Kubernetes turns two dollar signs into one.
@@ -142,7 +135,7 @@ func arguments(step contract.FDBPodStep) ([]string, error) {
 
 // argumentsOf returns the arguments with which we made a pod; nil if we did not make it.
 func argumentsOf(pod *corev1.Pod) []string {
-	main := mainOf(&pod.Spec)
+	main := agents.Container(pod.Spec.Containers, agents.MainContainer)
 	if main == nil || len(main.Args) < 2 {
 		return nil
 	}
@@ -168,17 +161,9 @@ func resources() corev1.ResourceRequirements {
 	}
 }
 
-func mainOf(spec *corev1.PodSpec) *corev1.Container {
-	i := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == agents.MainContainer })
-	if i < 0 {
-		return nil
-	}
-	return &spec.Containers[i]
-}
-
 // shape turns the agents' pod, which runs for ever, into one that ends.
 func shape(spec *corev1.PodSpec, args []string, limit time.Duration) error {
-	main := mainOf(spec)
+	main := agents.Container(spec.Containers, agents.MainContainer)
 	if main == nil {
 		return fmt.Errorf("the agents' template has no container %s", agents.MainContainer)
 	}
@@ -210,7 +195,7 @@ func shape(spec *corev1.PodSpec, args []string, limit time.Duration) error {
 
 // withoutCluster removes what needs a FoundationDB cluster that exists.
 func withoutCluster(spec *corev1.PodSpec) {
-	main := mainOf(spec)
+	main := agents.Container(spec.Containers, agents.MainContainer)
 	main.Env = slices.DeleteFunc(main.Env, func(v corev1.EnvVar) bool { return v.Name == agents.EnvClusterFile })
 	spec.InitContainers = slices.DeleteFunc(spec.InitContainers, func(c corev1.Container) bool {
 		return c.Name == agents.InitContainer
