@@ -21,7 +21,7 @@ func (n *News) keep(ctx context.Context) {
 			n.mutex.Lock()
 			n.policy = true
 			n.mutex.Unlock()
-			n.wake()
+			wake(n.dirty)
 		}
 	}
 }

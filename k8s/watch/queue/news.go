@@ -85,7 +85,7 @@ func (n *News) PolicyWritten(written policy.Queue, version string) {
 	n.written, n.rules = written, queue.RulesOf(written)
 	n.rules.Version = version
 	n.policy = n.policy || limited || len(n.rules.Limits) > 0 // else there is no queue that wants to know
-	n.wake()
+	wake(n.dirty)
 }
 
 // Limited reports whether objects of the pool need turns.
@@ -128,7 +128,7 @@ func (n *News) Request(ctx context.Context, pool contract.Pool, object client.Ob
 	}
 	n.requests[request.TurnKey] = request
 	n.sent[request.TurnKey] = time.Now()
-	n.wake()
+	wake(n.dirty)
 }
 
 func keyOf(pool contract.Pool, object client.Object) contract.TurnKey {
@@ -161,7 +161,7 @@ func (n *News) NotNeeded(pool contract.Pool, object client.Object) {
 	n.ends[key.Pool] = append(n.ends[key.Pool], time.Now())
 	if n.settles(key) {
 		n.ended = append(n.ended, key)
-		n.wake()
+		wake(n.dirty)
 	}
 }
 
@@ -173,7 +173,7 @@ func (n *News) Gone(pool contract.Pool, object client.Object) {
 	defer n.mutex.Unlock()
 	if n.settles(key) {
 		n.gone = append(n.gone, key)
-		n.wake()
+		wake(n.dirty)
 	}
 }
 
@@ -183,13 +183,6 @@ func (n *News) settles(key contract.TurnKey) bool {
 	delete(n.requests, key)
 	delete(n.sent, key)
 	return n.leading && (requested || n.rules.Limits[key.Pool] > 0)
-}
-
-func (n *News) wake() {
-	select {
-	case n.dirty <- struct{}{}:
-	default:
-	}
 }
 
 // Run sends news as long as this watcher leads.
@@ -228,7 +221,7 @@ func (n *News) lead(leads bool) {
 	clear(n.sent)
 	n.began = leads
 	n.policy = n.rules.Version != "" // once for each time that a watcher leads, also for a queue that the last one has not ended
-	n.wake()
+	wake(n.dirty)
 }
 
 // waiting reports whether there are news.

@@ -51,9 +51,12 @@ func New(of Positions) *Positions {
 }
 
 // Changed has the positions computed again soon.
-func (p *Positions) Changed() {
+func (p *Positions) Changed() { wake(p.dirty) }
+
+// wake lets the goroutine that waits at a channel go on, now or once it waits.
+func wake(dirty chan<- struct{}) {
 	select {
-	case p.dirty <- struct{}{}:
+	case dirty <- struct{}{}:
 	default:
 	}
 }
