@@ -38,7 +38,9 @@ func unprotectedCommand() *cobra.Command {
 				return err
 			}
 			found := velero.Unprotected(holdings, time.Now(), within)
-			return flags.Print(command.OutOrStdout(), found, func(out io.Writer) error { return velero.PrintUnprotected(out, found) })
+			return flags.Print(command.OutOrStdout(), found, func(out io.Writer) error {
+				return operator.PrintRows(out, velero.HoldingColumns, found)
+			})
 		},
 	}
 	flags.BindKubernetes(command)

@@ -38,8 +38,8 @@ var fdbBackupColumns = operator.ColumnsOf(func(b listedFDBBackup) operator.Liste
 	operator.NewColumn("WANTED", func(b listedFDBBackup) string { return b.Wanted }),
 	operator.NewColumn("RECONCILED", func(b listedFDBBackup) string { return strconv.FormatBool(b.Reconciled) }),
 	operator.NewColumn("REASONS", func(b listedFDBBackup) string { return strings.Join(b.Reasons, ",") }),
-	operator.NewColumn("OLDEST-DATA", func(b listedFDBBackup) string { return moment(b.OldestData) }),
-	operator.NewColumn("LATEST-RESTORABLE", func(b listedFDBBackup) string { return moment(b.LatestRestorable) }),
+	operator.NewColumn("OLDEST-DATA", func(b listedFDBBackup) string { return operator.Moment(b.OldestData) }),
+	operator.NewColumn("LATEST-RESTORABLE", func(b listedFDBBackup) string { return operator.Moment(b.LatestRestorable) }),
 	operator.NewColumn("LAG", func(b listedFDBBackup) string { return lagText(b.LagSeconds) }),
 )
 
@@ -95,13 +95,6 @@ func lagText(seconds *int64) string {
 		return ""
 	}
 	return (time.Duration(*seconds) * time.Second).String()
-}
-
-func moment(at *time.Time) string {
-	if at == nil {
-		return ""
-	}
-	return at.UTC().Format(time.RFC3339)
 }
 
 // describedFDBBackup is what `holdfast describe fdbbackup` shows.

@@ -21,15 +21,23 @@ func (d *describedFDBBackup) printWanted(s operator.Sheet) {
 	if d.State != nil {
 		s.Line("Destination", d.State.View.Desired.URL)
 	}
-	var ranges []string
-	for _, keys := range spec.KeyRanges {
-		ranges = append(ranges, keys.Start+" "+keys.End)
-	}
-	s.Line("Key ranges", strings.Join(ranges, "\n"))
+	printRanges(s, spec.KeyRanges)
 	if spec.SnapshotPeriodSeconds > 0 {
 		s.Line("Snapshot period", (time.Duration(spec.SnapshotPeriodSeconds) * time.Second).String())
 	}
-	s.Line("Credentials", fmt.Sprintf("Secret %s, key %s", spec.Credentials.SecretName, cmp.Or(spec.Credentials.Key, "credentials")))
+	printCredentials(s, spec.Credentials)
+}
+
+func printRanges(s operator.Sheet, ranges []fdbv1alpha1.KeyRange) {
+	var lines []string
+	for _, keys := range ranges {
+		lines = append(lines, keys.Start+" "+keys.End)
+	}
+	s.Line("Key ranges", strings.Join(lines, "\n"))
+}
+
+func printCredentials(s operator.Sheet, of fdbv1alpha1.CredentialsReference) {
+	s.Line("Credentials", fmt.Sprintf("Secret %s, key %s", of.SecretName, cmp.Or(of.Key, "credentials")))
 }
 
 // printFound shows the status.
@@ -106,7 +114,7 @@ func (d *describedFDBBackup) printBackup(s operator.Sheet, entry fdbv1alpha1.Bac
 
 func pointText(point *fdbv1alpha1.RestorePoint) string {
 	if at := pointTime(point); at != nil {
-		return fmt.Sprintf("%s (version %d)", moment(at), point.Version)
+		return fmt.Sprintf("%s (version %d)", operator.Moment(at), point.Version)
 	}
 	return fmt.Sprintf("version %d", point.Version)
 }
@@ -137,20 +145,29 @@ func (d *describedFDBBackup) printCoordination(s operator.Sheet) {
 	if len(memory.Opposed) > 0 {
 		s.Line("Objections", strings.Join(memory.Opposed, "\n"))
 	}
-	if memory.Owner == "" {
+	printOwner(s, memory.Owner, d.Owner, true)
+}
+
+// printOwner shows the workflow that owns a FoundationDB cluster: what it runs, and who wants the agents paused, or, with all,
+// running. state is nil if it did not answer.
+func printOwner(s operator.Sheet, owner string, state *contract.FDBClusterState, all bool) {
+	if owner == "" {
 		return
 	}
-	s.Line("Owner of the cluster", contract.FDBClusterID(memory.Owner))
-	if owner := d.Owner; owner != nil {
-		if owner.Running != nil {
-			s.Line("  runs", fmt.Sprintf("%s for %s", owner.Running.Operation, owner.Requester))
-		}
-		if owner.Waiting > 0 {
-			s.Line("  waiting", fmt.Sprintf("%d more commands", owner.Waiting))
-		}
-		s.Line("  wants running", strings.Join(members(owner.Members, false), "\n"))
-		s.Line("  wants paused", strings.Join(members(owner.Members, true), "\n"))
+	s.Line("Owner of the cluster", contract.FDBClusterID(owner))
+	if state == nil {
+		return
 	}
+	if state.Running != nil {
+		s.Line("  runs", fmt.Sprintf("%s for %s", state.Running.Operation, state.Requester))
+	}
+	if state.Waiting > 0 {
+		s.Line("  waiting", fmt.Sprintf("%d more commands", state.Waiting))
+	}
+	if all {
+		s.Line("  wants running", strings.Join(members(state.Members, false), "\n"))
+	}
+	s.Line("  wants paused", strings.Join(members(state.Members, true), "\n"))
 }
 
 func holders(s operator.Sheet, name string, holders []contract.FDBHolder) {

@@ -78,7 +78,7 @@ func TestFoundationDBBackupsAreListed(t *testing.T) {
 	fresh.DeletionTimestamp = &deleted
 	list := &fdbv1alpha1.FoundationDBBackupList{Items: []fdbv1alpha1.FoundationDBBackup{*replaced, *settled, *edited, *fresh}}
 	rows := operator.RowsOf(list, contract.KindFDBBackup, "west", map[string]bool{"west/fdbb/shop/ledger/u-1": true}, fdbBackupRow)
-	oldest, latest := moment(rows[0].OldestData), moment(rows[0].LatestRestorable)
+	oldest, latest := operator.Moment(rows[0].OldestData), operator.Moment(rows[0].LatestRestorable)
 	require.NotNil(t, rows[0].LagSeconds)
 	assert.InDelta(t, 3600, *rows[0].LagSeconds, 60, "what can be restored counts, wherever it lies")
 	*rows[0].LagSeconds = 3605

@@ -1,7 +1,6 @@
 package fdb
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -64,13 +63,7 @@ func fdbSteerCommand(use, short, example, update string, read func(string) (any,
 			if err != nil {
 				return fmt.Errorf("%s %w", command.Name(), err)
 			}
-			return flags.With(func(temporal client.Client) error {
-				answer, err := steerFDBQueue(command.Context(), temporal, flags.ClusterID, update, in)
-				if err != nil {
-					return fmt.Errorf("%s %s: %w", command.Name(), args[0], err)
-				}
-				return flags.PrintMessage(command.OutOrStdout(), answer, answer.Message)
-			})
+			return flags.Change(command, fdbQueue, args[0], update, in)
 		},
 	}
 	flags.Bind(command)
@@ -95,14 +88,6 @@ func fdbQueue(clusterID string) operator.Coordinator {
 		Cluster: clusterID, ID: contract.FDBExpiryQueueID(clusterID), Absent: fdbQueueAbsent(clusterID),
 		Refusal: contract.ErrorFDBQueueInvalid, Command: "holdfast fdb queue",
 	}
-}
-
-// steerFDBQueue sends the queue an Update and returns its answer.
-func steerFDBQueue(
-	ctx context.Context, temporal client.Client, clusterID, update string, in any,
-) (answer contract.FDBQueueAnswer, err error) {
-	err = fdbQueue(clusterID).Update(ctx, temporal, update, in, &answer)
-	return answer, err
 }
 
 func fdbQueueAbsent(clusterID string) string {

@@ -102,7 +102,7 @@ var fdbTurnColumns = []operator.Column[shownFDBTurn]{
 	operator.NewColumn("NAMESPACE", func(t shownFDBTurn) string { return t.Namespace }),
 	operator.NewColumn("NAME", func(t shownFDBTurn) string { return t.Name }),
 	operator.NewColumn("JOB", func(t shownFDBTurn) string { return string(t.Job) }),
-	operator.NewColumn("SINCE", func(t shownFDBTurn) string { return moment(&t.Since) }),
+	operator.NewColumn("SINCE", func(t shownFDBTurn) string { return operator.Moment(&t.Since) }),
 	operator.NewColumn("STATE", func(t shownFDBTurn) string { return t.State }),
 }
 
@@ -112,14 +112,14 @@ var fdbEntryColumns = []operator.Column[shownFDBEntry]{
 	operator.NewColumn("NAME", func(e shownFDBEntry) string { return e.Name }),
 	operator.NewColumn("JOB", func(e shownFDBEntry) string { return string(e.Job) }),
 	operator.NewColumn("NEXT-TURN", nextFDBTurn),
-	operator.NewColumn("LAST-BEGIN", func(e shownFDBEntry) string { return moment(e.Last) }),
+	operator.NewColumn("LAST-BEGIN", func(e shownFDBEntry) string { return operator.Moment(e.Last) }),
 	operator.NewColumn("LAST-OUTCOME", func(e shownFDBEntry) string { return operator.Printable(string(e.Outcome)) }),
 }
 
 func nextFDBTurn(e shownFDBEntry) string {
 	switch {
 	case e.NotBefore != nil:
-		return "not before " + moment(e.NotBefore)
+		return "not before " + operator.Moment(e.NotBefore)
 	case e.Running:
 		return "when its turn has ended"
 	}
@@ -138,17 +138,10 @@ func (q *shownFDBQueue) Print(out io.Writer) error {
 		}
 	}
 	fmt.Fprintf(out, "%d of at most %d at a time run; %d in the queue.\n", counted, q.Limit, len(q.Queue)+q.Beyond)
-	if len(q.Turns) > 0 {
-		fmt.Fprintln(out, "\nRunning:")
-		if err := operator.PrintRows(out, fdbTurnColumns, q.Turns); err != nil {
-			return err
-		}
+	if err := operator.PrintPart(out, "Running", fdbTurnColumns, q.Turns); err != nil {
+		return err
 	}
-	if len(q.Queue) == 0 {
-		return nil
-	}
-	fmt.Fprintln(out, "\nQueue:")
-	if err := operator.PrintRows(out, fdbEntryColumns, q.Queue); err != nil || q.Beyond == 0 {
+	if err := operator.PrintPart(out, "Queue", fdbEntryColumns, q.Queue); err != nil || len(q.Queue) == 0 || q.Beyond == 0 {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "\nAbout %d more come after these.\n", q.Beyond)

@@ -18,7 +18,7 @@ import (
 )
 
 // queueTemporal is a Temporal in which only the queue of expirations answers.
-type queueTemporal = operatortest.Coordinator[contract.FDBExpiryQueueState, contract.FDBQueueAnswer]
+type queueTemporal = operatortest.Coordinator[contract.FDBExpiryQueueState]
 
 var queueNow = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
@@ -97,8 +97,8 @@ func TestAnEmptyQueueIsSaidInWords(t *testing.T) {
 
 func TestTheQueueIsSteered(t *testing.T) {
 	name := contract.FDBQueueName{Namespace: "shop", Name: "ledger"}
-	temporal := &queueTemporal{ID: "west/fdb-expiry-queue", Busy: 2, Answer: contract.FDBQueueAnswer{Message: "shop/ledger is first."}}
-	answer, err := steerFDBQueue(t.Context(), temporal, "west", contract.UpdateExpireNow, name)
+	temporal := &queueTemporal{ID: "west/fdb-expiry-queue", Busy: 2, Answer: contract.TurnAnswer{Message: "shop/ledger is first."}}
+	answer, err := fdbQueue("west").Update(t.Context(), temporal, contract.UpdateExpireNow, name)
 	require.NoError(t, err)
 	assert.Equal(t, "shop/ledger is first.", answer.Message)
 	assert.Equal(t, "west/fdb-expiry-queue", temporal.Update.WorkflowID)
@@ -125,7 +125,7 @@ func TestWhatTheQueueDoesNotDoIsExplained(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			_, err := steerFDBQueue(t.Context(), &queueTemporal{ID: "west/fdb-expiry-queue", Err: test.err}, "west", contract.UpdateRemoveEntry, contract.FDBQueueName{})
+			_, err := fdbQueue("west").Update(t.Context(), &queueTemporal{ID: "west/fdb-expiry-queue", Err: test.err}, contract.UpdateRemoveEntry, contract.FDBQueueName{})
 			require.ErrorContains(t, err, test.want)
 			assert.NotContains(t, err.Error(), "\n")
 		})

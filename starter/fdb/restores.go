@@ -32,7 +32,7 @@ type listedFDBRestore struct {
 var fdbRestoreColumns = operator.ColumnsOf(func(r listedFDBRestore) operator.Listed { return r.Listed },
 	operator.NewColumn("WANTED", func(r listedFDBRestore) string { return r.Wanted }),
 	operator.NewColumn("STATE", func(r listedFDBRestore) string { return r.State }),
-	operator.NewColumn("PERCENT", func(r listedFDBRestore) string { return percentText(r.Percent) }),
+	operator.NewColumn("PERCENT", func(r listedFDBRestore) string { return operator.Number(r.Percent) }),
 	operator.NewColumn("VERSION", func(r listedFDBRestore) string { return versionText(r.Version) }),
 	operator.NewColumn("REASONS", func(r listedFDBRestore) string { return strings.Join(r.Reasons, ",") }),
 )
@@ -61,13 +61,6 @@ func fdbRestoreRow(object *fdbv1alpha1.FoundationDBRestore, of operator.Listed) 
 // wantedRestore returns spec.restoreState with its default.
 func wantedRestore(object *fdbv1alpha1.FoundationDBRestore) string {
 	return string(cmp.Or(object.Spec.RestoreState, fdbv1alpha1.RestoreStateRunning))
-}
-
-func percentText(percent *int32) string {
-	if percent == nil {
-		return ""
-	}
-	return strconv.Itoa(int(*percent))
 }
 
 func versionText(version int64) string {

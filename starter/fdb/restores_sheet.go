@@ -20,14 +20,9 @@ func (d *describedFDBRestore) printWanted(s operator.Sheet) {
 	s.Line("Backup URL", spec.BackupURL)
 	s.Line("Source cluster", spec.SourceClusterName)
 	s.Line("To", restoreGoal(spec))
-	var ranges []string
-	for _, keys := range spec.KeyRanges {
-		ranges = append(ranges, keys.Start+" "+keys.End)
-	}
-	s.Line("Key ranges", strings.Join(ranges, "\n"))
+	printRanges(s, spec.KeyRanges)
 	if spec.Credentials != nil {
-		s.Line("Credentials", fmt.Sprintf("Secret %s, key %s", spec.Credentials.SecretName,
-			cmp.Or(spec.Credentials.Key, "credentials")))
+		printCredentials(s, *spec.Credentials)
 	}
 }
 
@@ -36,8 +31,7 @@ func restoreGoal(spec fdbv1alpha1.FoundationDBRestoreSpec) string {
 	case spec.Version != 0:
 		return fmt.Sprintf("version %d", spec.Version)
 	case spec.Timestamp != nil:
-		at := spec.Timestamp.UTC()
-		return moment(&at)
+		return operator.Moment(spec.Timestamp)
 	}
 	return "the latest that can be restored"
 }
@@ -94,19 +88,7 @@ func (d *describedFDBRestore) printCoordination(s operator.Sheet) {
 	if d.State == nil {
 		return
 	}
-	memory := d.State.Memory
-	if memory.Owner != "" {
-		s.Line("Owner of the cluster", contract.FDBClusterID(memory.Owner))
-	}
-	if owner := d.Owner; owner != nil {
-		if owner.Running != nil {
-			s.Line("  runs", fmt.Sprintf("%s for %s", owner.Running.Operation, owner.Requester))
-		}
-		if owner.Waiting > 0 {
-			s.Line("  waiting", fmt.Sprintf("%d more commands", owner.Waiting))
-		}
-		s.Line("  wants paused", strings.Join(members(owner.Members, true), "\n"))
-	}
+	printOwner(s, d.State.Memory.Owner, d.Owner, false)
 	if container := guarded(d.State); container != "" {
 		s.Line("Guard of the data", contract.FDBContainerID(container))
 	}

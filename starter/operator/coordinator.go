@@ -22,15 +22,15 @@ type TemporalFlags struct{ Flags }
 
 // Bind adds the flags.
 func (f *TemporalFlags) Bind(command *cobra.Command) {
-	command.Flags().StringVar(&f.ClusterID, "cluster-id", "default", "ID of the Kubernetes cluster, as the worker has it")
+	f.BindClusterID(command)
 	command.Flags().StringVarP(&f.Output, "output", "o", "table", "table, json or yaml")
 	process.BindPayloadKeysDir(command.Flags(), &f.PayloadKeysDir)
 }
 
 // Validate returns one line that names the flag that is wrong.
 func (f *TemporalFlags) Validate() error {
-	if !process.ValidClusterID(f.ClusterID) {
-		return errors.New("--cluster-id: must be " + process.ClusterIDFormat)
+	if err := f.ValidateClusterID(); err != nil {
+		return err
 	}
 	return f.validateOutput()
 }
@@ -48,11 +48,20 @@ func (f *TemporalFlags) With(use func(client.Client) error) error {
 	return use(temporal)
 }
 
-// PrintMessage prints an answer: the sentence in it, or all of it as JSON or YAML.
-func (f *TemporalFlags) PrintMessage(out io.Writer, answer any, message string) error {
-	return f.Print(out, answer, func(out io.Writer) error {
-		_, err := fmt.Fprintln(out, Printable(message))
-		return err
+// Change sends a coordinator the Update of a command with this argument, and prints the answer: the sentence in it, or all of it
+// as JSON or YAML.
+func (f *TemporalFlags) Change(
+	command *cobra.Command, of func(clusterID string) Coordinator, argument, update string, in any,
+) error {
+	return f.With(func(temporal client.Client) error {
+		answer, err := of(f.ClusterID).Update(command.Context(), temporal, update, in)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", command.Name(), argument, err)
+		}
+		return f.Print(command.OutOrStdout(), answer, func(out io.Writer) error {
+			_, err := fmt.Fprintln(out, Printable(answer.Message))
+			return err
+		})
 	})
 }
 
@@ -83,9 +92,11 @@ func (c Coordinator) Read(ctx context.Context, temporal client.Client, state any
 	return true, nil
 }
 
-// Update sends it an Update and reads the answer. If it continues as new at that moment, Temporal drops the Update, and it is
+// Update sends it an Update and returns the answer. If it continues as new at that moment, Temporal drops the Update, and it is
 // sent again.
-func (c Coordinator) Update(ctx context.Context, temporal client.Client, name string, in, answer any) (err error) {
+func (c Coordinator) Update(
+	ctx context.Context, temporal client.Client, name string, in any,
+) (answer contract.TurnAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, UpdateTimeout)
 	defer cancel()
 	for range 5 {
@@ -94,14 +105,14 @@ func (c Coordinator) Update(ctx context.Context, temporal client.Client, name st
 			WorkflowID: c.ID, UpdateName: name, Args: []any{in}, WaitForStage: client.WorkflowUpdateStageCompleted,
 		})
 		if err == nil {
-			err = handle.Get(ctx, answer)
+			err = handle.Get(ctx, &answer)
 		}
 		var dropped *serviceerror.WorkflowNotReady
 		if !errors.As(err, &dropped) {
 			break
 		}
 	}
-	return c.explain(err)
+	return answer, c.explain(err)
 }
 
 // explain explains an error of an Update to people.

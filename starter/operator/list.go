@@ -102,6 +102,15 @@ func PrintRows[Row any](out io.Writer, columns []Column[Row], rows []Row) error 
 	return table.Flush()
 }
 
+// PrintPart writes rows, if there are any, below a title and an empty line.
+func PrintPart[Row any](out io.Writer, title string, columns []Column[Row], rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(out, "\n%s:\n", title)
+	return PrintRows(out, columns, rows)
+}
+
 // ColumnsOf returns the columns of a kind: those of every kind, and its own between the phase and the age.
 func ColumnsOf[Row any](common func(Row) Listed, own ...Column[Row]) []Column[Row] {
 	of := func(title string, value func(Listed) string) Column[Row] {
@@ -119,11 +128,19 @@ func ColumnsOf[Row any](common func(Row) Listed, own ...Column[Row]) []Column[Ro
 }
 
 // Number shows one that may not be known.
-func Number(n *int) string {
+func Number[T int | int32](n *T) string {
 	if n == nil {
 		return ""
 	}
-	return strconv.Itoa(*n)
+	return strconv.Itoa(int(*n))
+}
+
+// Moment shows a time that may not be known.
+func Moment[T interface{ UTC() time.Time }](at *T) string {
+	if at == nil {
+		return ""
+	}
+	return (*at).UTC().Format(time.RFC3339)
 }
 
 // workflowOf is "running", "none" or, if Temporal did not answer, "unknown".

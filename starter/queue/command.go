@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -85,7 +84,7 @@ func setLimitCommand() *cobra.Command {
 				return err
 			}
 			limit.Pool = poolOf(restores)
-			return change(command, &flags, args[0], contract.UpdateSetTurnLimit, limit)
+			return flags.Change(command, coordinator, args[0], contract.UpdateSetTurnLimit, limit)
 		},
 	}
 	flags.Bind(command)
@@ -126,7 +125,7 @@ func nextCommand() *cobra.Command {
 				return err
 			}
 			name := contract.TurnName{Pool: poolOf(restores), Namespace: key.Namespace, Name: key.Name}
-			return change(command, &flags, args[0], contract.UpdateNextTurn, contract.NextTurn{TurnName: name, Reason: reason})
+			return flags.Change(command, coordinator, args[0], contract.UpdateNextTurn, contract.NextTurn{TurnName: name, Reason: reason})
 		},
 	}
 	flags.Bind(command)
@@ -143,22 +142,4 @@ func checkReason(reason string) error {
 		return errors.New("--reason: must be one line of text")
 	}
 	return nil
-}
-
-// change sends the queue an Update and prints its answer.
-func change(command *cobra.Command, flags *operator.TemporalFlags, arg, update string, in any) error {
-	return flags.With(func(temporal client.Client) error {
-		answer, err := send(command.Context(), temporal, flags.ClusterID, update, in)
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", command.Name(), arg, err)
-		}
-		return flags.PrintMessage(command.OutOrStdout(), answer, answer.Message)
-	})
-}
-
-func send(
-	ctx context.Context, temporal client.Client, clusterID, update string, in any,
-) (answer contract.TurnAnswer, err error) {
-	err = coordinator(clusterID).Update(ctx, temporal, update, in, &answer)
-	return answer, err
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // fakeTemporal is a Temporal in which only the queue before Velero answers.
-type fakeTemporal = operatortest.Coordinator[contract.VeleroQueueState, contract.TurnAnswer]
+type fakeTemporal = operatortest.Coordinator[contract.VeleroQueueState]
 
 var now = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
@@ -191,7 +191,7 @@ func TestNoQueueIsSaidInWords(t *testing.T) {
 func TestTheQueueIsChanged(t *testing.T) {
 	limit := contract.TurnLimit{Pool: contract.PoolBackups, Limit: 8, For: 7200}
 	temporal := &fakeTemporal{ID: "west/velero-queue", Busy: 2, Answer: contract.TurnAnswer{Message: "backups: 8 at a time."}}
-	answer, err := send(t.Context(), temporal, "west", contract.UpdateSetTurnLimit, limit)
+	answer, err := coordinator("west").Update(t.Context(), temporal, contract.UpdateSetTurnLimit, limit)
 	require.NoError(t, err)
 	assert.Equal(t, "backups: 8 at a time.", answer.Message)
 	assert.Equal(t, "west/velero-queue", temporal.Update.WorkflowID)
@@ -218,7 +218,7 @@ func TestWhatTheQueueDoesNotDoIsExplained(t *testing.T) {
 		"something else": {errors.New("broken"), "call the queue of Kubernetes cluster west: broken"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			_, err := send(t.Context(), &fakeTemporal{ID: "west/velero-queue", Err: test.err}, "west", contract.UpdateNextTurn, contract.NextTurn{})
+			_, err := coordinator("west").Update(t.Context(), &fakeTemporal{ID: "west/velero-queue", Err: test.err}, contract.UpdateNextTurn, contract.NextTurn{})
 			require.ErrorContains(t, err, test.want)
 			assert.NotContains(t, err.Error(), "\n")
 		})

@@ -219,20 +219,11 @@ func (p *shownPool) Print(out io.Writer) error {
 		fmt.Fprintf(out, "An operator has set the limit until %s; the policy's is %d.\n",
 			p.Override.Until.Format(time.RFC3339), p.PolicyLimit)
 	}
-	if len(p.Turns) > 0 {
-		fmt.Fprintln(out, "\nHave a turn:")
-		if err := operator.PrintRows(out, turnColumns, p.Turns); err != nil {
-			return err
-		}
+	if err := operator.PrintPart(out, "Have a turn", turnColumns, p.Turns); err != nil {
+		return err
 	}
-	if len(p.Queue) > 0 {
-		fmt.Fprintln(out, "\nWait:")
-		if err := operator.PrintRows(out, positionColumns, p.Queue); err != nil {
-			return err
-		}
-	}
-	if p.Beyond == 0 {
-		return nil
+	if err := operator.PrintPart(out, "Wait", positionColumns, p.Queue); err != nil || p.Beyond == 0 {
+		return err
 	}
 	_, err := fmt.Fprintf(out, "\nAbout %d more come after the first %d.\n", p.Beyond, p.Waiting-p.Beyond)
 	return err

@@ -32,8 +32,8 @@ type listedPlan struct {
 var planColumns = operator.ColumnsOf(func(p listedPlan) operator.Listed { return p.Listed },
 	operator.NewColumn("SCHEDULE", func(p listedPlan) string { return operator.Printable(p.Schedule) }),
 	operator.NewColumn("PAUSED", func(p listedPlan) string { return string(p.Paused) }),
-	operator.NewColumn("LAST-GOOD", func(p listedPlan) string { return clock(p.LastGood) }),
-	operator.NewColumn("NEXT-RUN", func(p listedPlan) string { return clock(p.NextRun) }),
+	operator.NewColumn("LAST-GOOD", func(p listedPlan) string { return operator.Moment(p.LastGood) }),
+	operator.NewColumn("NEXT-RUN", func(p listedPlan) string { return operator.Moment(p.NextRun) }),
 	operator.NewColumn("OBJECTIVE", func(p listedPlan) string { return p.Objective }),
 )
 
@@ -55,14 +55,6 @@ func reasonOf(conditions []metav1.Condition, kind string) string {
 		return condition.Reason
 	}
 	return ""
-}
-
-// clock is a time for people; empty if there is none.
-func clock(at *metav1.Time) string {
-	if at == nil {
-		return ""
-	}
-	return at.UTC().Format(time.RFC3339)
 }
 
 // describedPlan is what `holdfast describe plan` shows.
@@ -111,11 +103,11 @@ func (d *describedPlan) Print(out io.Writer) error {
 	sheet.Line("Paused by", string(d.Status.Paused))
 	var runs []string
 	for _, at := range d.NextRuns {
-		runs = append(runs, clock(&at))
+		runs = append(runs, operator.Moment(&at))
 	}
 	sheet.Line("Next runs", strings.Join(runs, "\n"))
 	if good := d.Status.LastGood; good != nil {
-		sheet.Line("Last good", good.Name+" of "+clock(&good.Time)+until(good.Expires))
+		sheet.Line("Last good", good.Name+" of "+operator.Moment(&good.Time)+until(good.Expires))
 	}
 	if c := d.Status.Content; c != nil && c.Newest != nil {
 		sheet.Line("Content", holds(c))
@@ -124,7 +116,7 @@ func (d *describedPlan) Print(out io.Writer) error {
 		sheet.Line("Objective", objective.RecoveryPoint)
 	}
 	for _, run := range d.Status.Recent {
-		sheet.Line("Run "+run.Name, strings.TrimSpace("due "+clock(&run.Time)+" "+run.Phase))
+		sheet.Line("Run "+run.Name, strings.TrimSpace("due "+operator.Moment(&run.Time)+" "+run.Phase))
 	}
 	counts := d.Status.Counts
 	sheet.Line("Runs",
@@ -158,7 +150,7 @@ func until(expires *metav1.Time) string {
 	if expires == nil {
 		return ""
 	}
-	return ", expires " + clock(expires)
+	return ", expires " + operator.Moment(expires)
 }
 
 func showRetention[B any](sheet operator.Sheet, verdict string, backups []B, say func(B) string, more int64) {

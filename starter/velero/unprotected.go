@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -65,28 +64,16 @@ func goodOf(h Holding) time.Time {
 	return *h.LastGood
 }
 
-// holdingColumns are those of `holdfast list unprotected`.
-var holdingColumns = []operator.Column[Holding]{
+// HoldingColumns are those of `holdfast list unprotected`.
+var HoldingColumns = []operator.Column[Holding]{
 	operator.NewColumn("NAMESPACE", func(h Holding) string { return h.Namespace }),
 	operator.NewColumn("WORKLOADS", func(h Holding) string { return operator.Number(&h.Workloads) }),
 	operator.NewColumn("CLAIMS", func(h Holding) string { return operator.Number(&h.Claims) }),
 	operator.NewColumn("DATA", func(h Holding) string { return operator.Number(&h.Data) }),
 	operator.NewColumn("PLANS", func(h Holding) string { return operator.Number(&h.Plans) }),
-	operator.NewColumn("LAST-GOOD", func(h Holding) string { return cmp.Or(at(h.LastGood), "never") }),
-	operator.NewColumn("LAST-PARTLY", func(h Holding) string { return at(h.LastPartly) }),
+	operator.NewColumn("LAST-GOOD", func(h Holding) string { return cmp.Or(operator.Moment(h.LastGood), "never") }),
+	operator.NewColumn("LAST-PARTLY", func(h Holding) string { return operator.Moment(h.LastPartly) }),
 	operator.NewColumn("LEFT-OUT", func(h Holding) string { return operator.Printable(strings.Join(h.LeftOut, "; ")) }),
-}
-
-func at(moment *time.Time) string {
-	if moment == nil {
-		return ""
-	}
-	return moment.UTC().Format(time.RFC3339)
-}
-
-// PrintUnprotected writes the table.
-func PrintUnprotected(out io.Writer, found []Holding) error {
-	return operator.PrintRows(out, holdingColumns, found)
 }
 
 // counted are the kinds that are counted.

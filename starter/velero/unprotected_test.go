@@ -20,6 +20,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/check"
+	"holdfast.dev/holdfast/starter/operator"
 	"holdfast.dev/holdfast/starter/operator/operatortest"
 )
 
@@ -70,7 +71,7 @@ func TestNamespacesWithoutAGoodBackupAreListed(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, holdings, 5)
 	found := Unprotected(holdings, noon, 24*time.Hour)
-	text := operatortest.Printed(t, "table", found, func(out io.Writer) error { return PrintUnprotected(out, found) })
+	text := operatortest.Printed(t, "table", found, func(out io.Writer) error { return operator.PrintRows(out, HoldingColumns, found) })
 	assert.Equal(t, []string{
 		"NAMESPACE WORKLOADS CLAIMS DATA PLANS LAST-GOOD LAST-PARTLY LEFT-OUT",
 		"bank 0 0 1 0 never 2026-11-24T11:00:00Z all but configmaps", "failed 1 0 0 0 never", "shop 1 1 0 1 2026-11-23T06:00:00Z",

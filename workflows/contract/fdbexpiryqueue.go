@@ -12,12 +12,12 @@ const (
 	SignalExpiryEntry = "entry"
 	// SignalExpiryTurn reports how far a turn is. Payload: FDBTurnReport. Sending it again is harmless.
 	SignalExpiryTurn = "turn"
-	// UpdateExpireNow puts a backup first, once, regardless of the minimum interval. Input: FDBQueueName, result: FDBQueueAnswer.
+	// UpdateExpireNow puts a backup first, once, regardless of the minimum interval. Input: FDBQueueName, result: TurnAnswer.
 	UpdateExpireNow = "expire-now"
-	// UpdateRemoveEntry removes a backup from the queue until it asks again. Input: FDBQueueName, result: FDBQueueAnswer.
+	// UpdateRemoveEntry removes a backup from the queue until it asks again. Input: FDBQueueName, result: TurnAnswer.
 	UpdateRemoveEntry = "remove"
 	// UpdateSetExpiryLimit sets how many turns may run at a time; 0 restores the worker's flag. Input: FDBQueueLimit, result:
-	// FDBQueueAnswer.
+	// TurnAnswer.
 	UpdateSetExpiryLimit = "set-limit"
 	// ErrorFDBQueueInvalid is the type of the error that refuses an Update which can never be carried out. Not retryable.
 	ErrorFDBQueueInvalid = "FDBQueueInvalid"
@@ -169,11 +169,6 @@ type FDBQueueName struct {
 // FDBQueueLimit is the input of UpdateSetExpiryLimit.
 type FDBQueueLimit struct {
 	Limit int `json:"limit"`
-}
-
-// FDBQueueAnswer says, in a sentence for people, what an Update has changed.
-type FDBQueueAnswer struct {
-	Message string `json:"message"`
 }
 
 // FDBExpiryQueueState answers QueryState.

@@ -287,7 +287,7 @@ type NextTurn struct {
 	Reason string `json:"reason"`
 }
 
-// TurnAnswer says, in a sentence for people, what an Update has changed.
+// TurnAnswer says, in a sentence for people, what an Update of a queue has changed.
 type TurnAnswer struct {
 	Message string `json:"message"`
 }

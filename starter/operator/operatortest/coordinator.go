@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Coordinator is a Temporal in which only a coordinator answers: queries with a state S, Updates with an answer A.
-type Coordinator[S, A any] struct {
+// Coordinator is a Temporal in which only a coordinator answers: queries with a state S, Updates with an answer.
+type Coordinator[S any] struct {
 	client.Client
 	// ID is the coordinator's workflow ID.
 	ID    string
@@ -22,7 +22,7 @@ type Coordinator[S, A any] struct {
 	Closed bool
 	// Err is the error of each query and Update, if it is set.
 	Err    error
-	Answer A
+	Answer contract.TurnAnswer
 	// Busy is how often it still continues as new when it is called.
 	Busy int
 	// Update is the last one that was sent.
@@ -30,7 +30,7 @@ type Coordinator[S, A any] struct {
 }
 
 // QueryWorkflowWithOptions answers with the state.
-func (c *Coordinator[S, A]) QueryWorkflowWithOptions(
+func (c *Coordinator[S]) QueryWorkflowWithOptions(
 	_ context.Context, request *client.QueryWorkflowWithOptionsRequest,
 ) (*client.QueryWorkflowWithOptionsResponse, error) {
 	if request.WorkflowID != c.ID || request.QueryType != contract.QueryState {
@@ -50,7 +50,7 @@ func (c *Coordinator[S, A]) QueryWorkflowWithOptions(
 }
 
 // UpdateWorkflow notes the Update.
-func (c *Coordinator[S, A]) UpdateWorkflow(
+func (c *Coordinator[S]) UpdateWorkflow(
 	_ context.Context, options client.UpdateWorkflowOptions,
 ) (client.WorkflowUpdateHandle, error) {
 	c.Update = options
@@ -58,15 +58,15 @@ func (c *Coordinator[S, A]) UpdateWorkflow(
 		c.Busy--
 		return nil, serviceerror.NewWorkflowNotReady("it continues as new")
 	}
-	return answered[A]{answer: c.Answer}, c.Err
+	return answered{answer: c.Answer}, c.Err
 }
 
-type answered[A any] struct {
+type answered struct {
 	client.WorkflowUpdateHandle
-	answer A
+	answer contract.TurnAnswer
 }
 
-func (a answered[A]) Get(_ context.Context, into any) error {
-	*into.(*A) = a.answer
+func (a answered) Get(_ context.Context, into any) error {
+	*into.(*contract.TurnAnswer) = a.answer
 	return nil
 }

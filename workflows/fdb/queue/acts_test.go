@@ -121,7 +121,7 @@ func (w *queueWorld) asks(update string, in any) {
 				w.answers = append(w.answers, "failed: "+err.Error())
 				return
 			}
-			w.answers = append(w.answers, answer.(contract.FDBQueueAnswer).Message)
+			w.answers = append(w.answers, answer.(contract.TurnAnswer).Message)
 		},
 	}, in)
 }

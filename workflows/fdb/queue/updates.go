@@ -102,10 +102,10 @@ func (r *queueRun) unlisted() error {
 	return refuse("the FoundationDBBackups could not be listed within %s; try again later", turns.ListTimeout)
 }
 
-func (r *queueRun) expireNow(ctx workflow.Context, name contract.FDBQueueName) (contract.FDBQueueAnswer, error) {
+func (r *queueRun) expireNow(ctx workflow.Context, name contract.FDBQueueName) (contract.TurnAnswer, error) {
 	since, err := r.fulfil(ctx, &wish{name: name, first: true})
 	if err != nil {
-		return contract.FDBQueueAnswer{}, err
+		return contract.TurnAnswer{}, err
 	}
 	text := fmt.Sprintf("%s/%s is first in the queue", name.Namespace, name.Name)
 	_, begun := r.named(name)
@@ -117,13 +117,13 @@ func (r *queueRun) expireNow(ctx workflow.Context, name contract.FDBQueueName) (
 	default:
 		text += " and its turn begins now"
 	}
-	return contract.FDBQueueAnswer{Message: text + "."}, nil
+	return contract.TurnAnswer{Message: text + "."}, nil
 }
 
-func (r *queueRun) removeEntry(ctx workflow.Context, name contract.FDBQueueName) (contract.FDBQueueAnswer, error) {
+func (r *queueRun) removeEntry(ctx workflow.Context, name contract.FDBQueueName) (contract.TurnAnswer, error) {
 	since, err := r.fulfil(ctx, &wish{name: name})
 	if err != nil {
-		return contract.FDBQueueAnswer{}, err
+		return contract.TurnAnswer{}, err
 	}
 	text := fmt.Sprintf("%s/%s is out of the queue until it asks again: when its object changes, its workflow starts again, "+
 		"or an hour has passed.",
@@ -131,7 +131,7 @@ func (r *queueRun) removeEntry(ctx workflow.Context, name contract.FDBQueueName)
 	if since != 0 {
 		text += fmt.Sprintf(" Its turn, which has run since %s, continues.", details.Stamp(since))
 	}
-	return contract.FDBQueueAnswer{Message: text}, nil
+	return contract.TurnAnswer{Message: text}, nil
 }
 
 func (r *queueRun) validateLimit(in contract.FDBQueueLimit) error {
@@ -142,7 +142,7 @@ func (r *queueRun) validateLimit(in contract.FDBQueueLimit) error {
 	return nil
 }
 
-func (r *queueRun) setLimit(ctx workflow.Context, in contract.FDBQueueLimit) (contract.FDBQueueAnswer, error) {
+func (r *queueRun) setLimit(ctx workflow.Context, in contract.FDBQueueLimit) (contract.TurnAnswer, error) {
 	r.limit = in.Limit
 	r.Pace(ctx)
 	r.Touch()
@@ -155,7 +155,7 @@ func (r *queueRun) setLimit(ctx workflow.Context, in contract.FDBQueueLimit) (co
 	if running := r.Running(); running > r.Limit {
 		text += fmt.Sprintf(". The %d running turns continue; the next begins when fewer than %d run", running, r.Limit)
 	}
-	return contract.FDBQueueAnswer{Message: text + "."}, nil
+	return contract.TurnAnswer{Message: text + "."}, nil
 }
 
 // Details shows in Markdown which turns run and who waits.
