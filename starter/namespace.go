@@ -42,7 +42,7 @@ func namespaceCommand() *cobra.Command {
 			return flags.Print(command.OutOrStdout(), &quotas[0], quotas[0].Print)
 		},
 	}
-	flags.BindKubernetes(command)
 	flags.BindClusterID(command)
+	flags.BindKubernetes(command)
 	return command
 }

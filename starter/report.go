@@ -31,10 +31,7 @@ func reportCommand() *cobra.Command {
 			if since < time.Hour {
 				return errors.New("--since: must be a duration of at least 1h")
 			}
-			if err := flags.ValidateClusterID(); err != nil {
-				return err
-			}
-			if err := flags.ValidateCluster(); err != nil {
+			if err := flags.Validate(); err != nil {
 				return err
 			}
 			kubeClient, err := flags.Kubernetes()
@@ -50,8 +47,8 @@ func reportCommand() *cobra.Command {
 			return report.Make(objects, since, time.Now()).Write(command.OutOrStdout(), format)
 		},
 	}
-	flags.BindCluster(command)
 	flags.BindClusterID(command)
+	flags.BindCluster(command)
 	command.Flags().StringVarP(&format, "output", "o", "markdown", strings.Join(report.Formats, ", "))
 	command.Flags().DurationVar(&since, "since", 720*time.Hour,
 		"how long before now the report begins; plans keep the runs of 31 days")

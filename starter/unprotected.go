@@ -23,7 +23,7 @@ func unprotectedCommand() *cobra.Command {
 			"the namespace whole.\nNamespaces of Kubernetes, OpenShift and Velero are left out. Needs the right to list all of these.",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := flags.ValidateKubernetes(); err != nil {
+			if err := flags.Validate(); err != nil {
 				return err
 			}
 			if within <= 0 {

@@ -39,7 +39,7 @@ func (f *DecideFlags) Validate() error {
 	case f.Timeout <= 0:
 		return errors.New("--timeout: must be a duration above 0")
 	}
-	return f.ValidateKubernetes()
+	return f.Flags.Validate()
 }
 
 // Commands returns `holdfast approve`, `reject` and `revoke`.

@@ -23,16 +23,8 @@ type TemporalFlags struct{ Flags }
 // Bind adds the flags.
 func (f *TemporalFlags) Bind(command *cobra.Command) {
 	f.BindClusterID(command)
-	command.Flags().StringVarP(&f.Output, "output", "o", "table", "table, json or yaml")
+	f.bindOutput(command)
 	process.BindPayloadKeysDir(command.Flags(), &f.PayloadKeysDir)
-}
-
-// Validate returns one line that names the flag that is wrong.
-func (f *TemporalFlags) Validate() error {
-	if err := f.ValidateClusterID(); err != nil {
-		return err
-	}
-	return f.validateOutput()
 }
 
 // With checks the flags and calls use with a client.

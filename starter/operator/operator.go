@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,24 +30,27 @@ type Flags struct {
 	PayloadKeysDir string
 	// oadpNamespace holds the approval requests.
 	OADPNamespace string
+
+	checks []func() error // of the flags that were added
 }
 
 // Bind adds the flags of a command that calls Temporal too.
 func (f *Flags) Bind(command *cobra.Command) {
-	f.BindKubernetes(command)
 	f.BindClusterID(command)
+	f.BindKubernetes(command)
 	process.BindPayloadKeysDir(command.Flags(), &f.PayloadKeysDir)
 }
 
 // BindClusterID adds the flag of a command that knows the names which the worker gives.
 func (f *Flags) BindClusterID(command *cobra.Command) {
 	command.Flags().StringVar(&f.ClusterID, "cluster-id", "default", "ID of the Kubernetes cluster, as the worker has it")
+	f.require("--cluster-id: must be "+process.ClusterIDFormat, func() bool { return process.ValidClusterID(f.ClusterID) })
 }
 
 // BindKubernetes adds the flags of a command that calls only the API server.
 func (f *Flags) BindKubernetes(command *cobra.Command) {
 	f.BindCluster(command)
-	command.Flags().StringVarP(&f.Output, "output", "o", "table", "table, json or yaml")
+	f.bindOutput(command)
 }
 
 // BindCluster adds the flags of a command that calls only the API server, and has an output of its own.
@@ -54,44 +58,34 @@ func (f *Flags) BindCluster(command *cobra.Command) {
 	command.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default: as kubectl finds it)")
 	command.Flags().StringVar(&f.OADPNamespace, "oadp-namespace", "openshift-adp",
 		"namespace in which Velero runs: the approval requests are there")
+	f.require("--oadp-namespace: must be the name of a namespace", func() bool {
+		return len(validation.IsDNS1123Label(f.OADPNamespace)) == 0
+	})
 }
 
-// Validate returns one line that names the flag that is wrong.
-func (f *Flags) Validate() error {
-	if err := f.ValidateClusterID(); err != nil {
-		return err
-	}
-	return f.ValidateKubernetes()
+func (f *Flags) bindOutput(command *cobra.Command) {
+	command.Flags().StringVarP(&f.Output, "output", "o", "table", "table, json or yaml")
+	f.require("--output: must be table, json or yaml", func() bool {
+		return slices.Contains([]string{"table", "json", "yaml"}, f.Output)
+	})
 }
 
-// ValidateClusterID is Validate of that flag alone.
-func (f *Flags) ValidateClusterID() error {
-	if !process.ValidClusterID(f.ClusterID) {
-		return errors.New("--cluster-id: must be " + process.ClusterIDFormat)
-	}
-	return nil
-}
-
-// ValidateKubernetes is Validate for a command that calls only the API server.
-func (f *Flags) ValidateKubernetes() error {
-	if err := f.ValidateCluster(); err != nil {
-		return err
-	}
-	return f.validateOutput()
-}
-
-func (f *Flags) validateOutput() error {
-	switch f.Output {
-	case "table", "json", "yaml":
+// require has Validate return what must be, unless it is.
+func (f *Flags) require(must string, is func() bool) {
+	f.checks = append(f.checks, func() error {
+		if !is() {
+			return errors.New(must)
+		}
 		return nil
-	}
-	return errors.New("--output: must be table, json or yaml")
+	})
 }
 
-// ValidateCluster is Validate for a command with an output of its own.
-func (f *Flags) ValidateCluster() error {
-	if len(validation.IsDNS1123Label(f.OADPNamespace)) > 0 {
-		return errors.New("--oadp-namespace: must be the name of a namespace")
+// Validate returns one line that names the flag that is wrong, of those that were added.
+func (f *Flags) Validate() error {
+	for _, check := range f.checks {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -29,7 +29,6 @@ func WorkflowFor(t *testing.T, wanted contract.Kind) operator.WorkflowDescriber 
 func Printed(t *testing.T, output string, value any, table func(io.Writer) error) string {
 	t.Helper()
 	flags := operator.Flags{Output: output, ClusterID: "west", OADPNamespace: "openshift-adp"}
-	require.NoError(t, flags.Validate())
 	var out bytes.Buffer
 	require.NoError(t, flags.Print(&out, value, table))
 	return out.String()
