@@ -2,7 +2,6 @@ package activitytest
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,9 +63,9 @@ func NewFDBWorld(objects ...client.Object) *FDBWorld {
 	}
 	w := &FDBWorld{Before: func(string) {}}
 	note := func(verb string, o client.Object) {
-		kind := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(typeName(o), "*v1."), "*v1alpha1."))
-		w.Before(verb + " " + kind)
-		w.writes = append(w.writes, verb+" "+kind)
+		write := verb + " " + kindOf(o)
+		w.Before(write)
+		w.writes = append(w.writes, write)
 	}
 	recorder := events.NewFakeRecorder(100)
 	w.events = recorder.Events
@@ -95,12 +94,12 @@ func NewFDBWorld(objects ...client.Object) *FDBWorld {
 	return w
 }
 
-func typeName(o client.Object) string {
+func kindOf(o client.Object) string {
 	switch o.(type) {
 	case *appsv1.Deployment:
-		return "Deployment"
+		return "deployment"
 	case *fdbv1alpha1.FoundationDBBackup:
-		return "Backup"
+		return "backup"
 	}
 	return "other"
 }

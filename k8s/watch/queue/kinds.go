@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -43,11 +44,7 @@ var kinds = []*kind{
 		pool: contract.PoolBackups, origin: owner.Backup, object: &oadpv1alpha1.NonAdminBackup{},
 		status: func(object client.Object) status {
 			of := &object.(*oadpv1alpha1.NonAdminBackup).Status
-			s := status{phase: of.Phase, info: &of.QueueInfo}
-			if of.VeleroBackup != nil {
-				s.made = of.VeleroBackup.Name
-			}
-			return s
+			return status{of.Phase, &of.QueueInfo, ptr.Deref(of.VeleroBackup, oadpv1alpha1.VeleroBackup{}).Name}
 		},
 		line: lineOf(func(all *velerov1.BackupList) []velerov1.Backup { return all.Items }, velero.QueuePositions[velerov1.Backup]),
 	},
@@ -55,11 +52,7 @@ var kinds = []*kind{
 		pool: contract.PoolRestores, origin: owner.Restore, object: &oadpv1alpha1.NonAdminRestore{},
 		status: func(object client.Object) status {
 			of := &object.(*oadpv1alpha1.NonAdminRestore).Status
-			s := status{phase: of.Phase, info: &of.QueueInfo}
-			if of.VeleroRestore != nil {
-				s.made = of.VeleroRestore.Name
-			}
-			return s
+			return status{of.Phase, &of.QueueInfo, ptr.Deref(of.VeleroRestore, oadpv1alpha1.VeleroRestore{}).Name}
 		},
 		line: lineOf(func(all *velerov1.RestoreList) []velerov1.Restore { return all.Items }, velero.QueuePositions[velerov1.Restore]),
 	},
