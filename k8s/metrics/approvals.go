@@ -1,23 +1,13 @@
 package metrics
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-)
-
 var (
-	approvals = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_approval_actions_total",
-		Help: "What was done to approval requests of storage locations: request, approve, reject, revoke and others.",
-	}, []string{"action"})
-	throughTemporal = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "holdfast_decisions_through_temporal",
-		Help: "1 while Temporal's Updates and signals decide about storage locations, else 0.",
-	})
+	approvals = registered(newCounter("holdfast_approval_actions_total",
+		"What was done to approval requests of storage locations: request, approve, reject, revoke and others.", "action"))
+	throughTemporal = registered(newGauge("holdfast_decisions_through_temporal",
+		"1 while Temporal's Updates and signals decide about storage locations, else 0.")).WithLabelValues()
 )
 
 func init() {
-	ctrlmetrics.Registry.MustRegister(approvals, throughTemporal)
 	for _, action := range []string{"request", "approve", "reject", "revoke"} {
 		approvals.WithLabelValues(action)
 	}

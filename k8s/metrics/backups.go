@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"holdfast.dev/holdfast/k8s/velero"
 )
@@ -36,28 +35,22 @@ var Results = []Result{
 // Lifecycle measures and counts NonAdminBackups or NonAdminRestores.
 type Lifecycle struct {
 	ended                        *prometheus.CounterVec
-	creation, completion, mirror prometheus.Histogram
+	creation, completion, mirror prometheus.Observer
 }
 
 // newLifecycle returns the registered instruments of a kind: noun is Backup or Restore, end when it is complete.
 func newLifecycle(noun, end string) *Lifecycle {
 	kind, lower := "NonAdmin"+noun, strings.ToLower(noun)
-	seconds := func(name, help string) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "holdfast_" + lower + "_" + name + "_seconds", Help: help, Buckets: longBuckets,
-		})
+	seconds := func(name, help string) prometheus.Observer {
+		return registered(newHistogram("holdfast_"+lower+"_"+name+"_seconds", help, longBuckets)).WithLabelValues()
 	}
 	l := &Lifecycle{
-		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_" + lower + "s_total",
-			Help: kind + "s that have ended, by result.",
-		}, []string{"result"}),
+		ended: registered(newCounter("holdfast_"+lower+"s_total", kind+"s that have ended, by result.", "result")),
 		creation: seconds("creation", "Time from the creation of a "+kind+" to its Velero "+noun+
 			", unless it was BackingOff or waited for a turn."),
 		completion: seconds("completion", "Time from the creation of a "+kind+" to "+end+"."),
 		mirror:     seconds("mirror", "Time from Velero's completion of a "+lower+" to its final phase in the "+kind+"'s status."),
 	}
-	ctrlmetrics.Registry.MustRegister(l.ended, l.creation, l.completion, l.mirror)
 	for _, result := range Results {
 		l.ended.WithLabelValues(string(result))
 	}
@@ -70,17 +63,9 @@ var (
 	// Restores measures NonAdminRestores.
 	Restores = newLifecycle("Restore", "its end, with what follows after Velero")
 
-	stalled = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "holdfast_velero_stalled_total",
-		Help: "Backups and restores found stalled: the object store holds the end, the Velero object was not updated.",
-	})
-	// longBuckets serve what takes between a tenth of a second and a day.
-	longBuckets = []float64{
-		0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 28800, 86400,
-	}
+	stalled = registered(newCounter("holdfast_velero_stalled_total",
+		"Backups and restores found stalled: the object store holds the end, the Velero object was not updated.")).WithLabelValues()
 )
-
-func init() { ctrlmetrics.Registry.MustRegister(stalled) }
 
 // Created is called once, when the Velero object of an object has been created; not if the object was BackingOff before, because
 // the time that a tenant takes to correct a spec is not ours, or has waited for a turn, which TurnUsed measures. The argument is
@@ -132,8 +117,4 @@ func VeleroResult(phase string) Result {
 		snake.WriteRune(unicode.ToLower(letter))
 	}
 	return Result(snake.String())
-}
-
-func observeSince(histogram prometheus.Observer, from time.Time) {
-	histogram.Observe(max(0, time.Since(from).Seconds()))
 }

@@ -1,10 +1,5 @@
 package metrics
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-)
-
 // Used as an activity type by the watcher.
 const (
 	// StepQueuePosition: writing a queue position.
@@ -14,31 +9,17 @@ const (
 )
 
 var (
-	conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_patch_conflicts_total",
-		Help: "Patches that conflicted with another writer's and were retried, by resource.",
-	}, []string{"resource"})
-	retries = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_activity_retries_total",
-		Help: "Attempts of an activity after its first.",
-	}, []string{"activity_type"})
-	denied = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_access_denied_total",
-		Help: "Calls that the API server refused for missing rights.",
-	}, []string{"activity_type"})
-	policyProblem = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "holdfast_policy_problem",
-		Help: "1 while the policy in force is not the one in the cluster, else 0.",
-	})
-	dependency = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "holdfast_dependency_up",
-		Help: "1 if the readiness check of this name passed last, else 0.",
-	}, []string{"check"})
+	conflicts = registered(newCounter("holdfast_patch_conflicts_total",
+		"Patches that conflicted with another writer's and were retried, by resource.", "resource"))
+	retries = registered(newCounter("holdfast_activity_retries_total",
+		"Attempts of an activity after its first.", "activity_type"))
+	denied = registered(newCounter("holdfast_access_denied_total",
+		"Calls that the API server refused for missing rights.", "activity_type"))
+	policyProblem = registered(newGauge("holdfast_policy_problem",
+		"1 while the policy in force is not the one in the cluster, else 0.")).WithLabelValues()
+	dependency = registered(newGauge("holdfast_dependency_up",
+		"1 if the readiness check of this name passed last, else 0.", "check"))
 )
-
-func init() {
-	ctrlmetrics.Registry.MustRegister(conflicts, retries, denied, policyProblem, dependency)
-}
 
 // PatchConflict counts a patch that failed because of another writer. resource is the plural, such as nonadminbackups.
 func PatchConflict(resource string) { conflicts.WithLabelValues(resource).Inc() }
@@ -54,10 +35,3 @@ func SetPolicyProblem(problem bool) { policyProblem.Set(number(problem)) }
 
 // SetDependencyUp says whether a readiness check passed. Before its first answer a check has no series.
 func SetDependencyUp(check string, up bool) { dependency.WithLabelValues(check).Set(number(up)) }
-
-func number(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
-}

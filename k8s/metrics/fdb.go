@@ -1,10 +1,10 @@
 package metrics
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
@@ -17,19 +17,13 @@ const (
 )
 
 var (
-	toolRuns = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_fdb_tool_runs_total",
-		Help: "Runs of FoundationDB's tools, by operation and result: ok or the class of the failure.",
-	}, []string{"operation", "result"})
-	toolSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "holdfast_fdb_tool_seconds",
-		Help:    "Time that a run of a FoundationDB tool has taken, also one that was stopped at its limit.",
-		Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 300},
-	}, []string{"operation"})
-	fdbReleases = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_foundationdbbackups_released_total",
-		Help: "FoundationDBBackups released after their deletion: their backup was stopped, or abandoned as it was.",
-	}, []string{"result"})
+	toolRuns = newCounter("holdfast_fdb_tool_runs_total",
+		"Runs of FoundationDB's tools, by operation and result: ok or the class of the failure.", "operation", "result")
+	toolSeconds = newHistogram("holdfast_fdb_tool_seconds",
+		"Time that a run of a FoundationDB tool has taken, also one that was stopped at its limit.",
+		[]float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 300}, "operation")
+	fdbReleases = newCounter("holdfast_foundationdbbackups_released_total",
+		"FoundationDBBackups released after their deletion: their backup was stopped, or abandoned as it was.", "result")
 
 	registerFDB sync.Once
 )
@@ -37,8 +31,7 @@ var (
 // RegisterFDB shows the metrics of a worker that serves FoundationDB. It may be called more than once.
 func RegisterFDB() {
 	registerFDB.Do(func() {
-		ctrlmetrics.Registry.MustRegister(toolRuns, toolSeconds, fdbReleases,
-			fdbTurns, fdbTurnSeconds, fdbDataLeft, fdbRestoresEnded)
+		ctrlmetrics.Registry.MustRegister(toolRuns, toolSeconds, fdbReleases, fdbTurns, fdbTurnSeconds, fdbDataLeft, fdbRestoresEnded)
 		for _, result := range []string{resultStopped, resultAbandoned} {
 			fdbReleases.WithLabelValues(result)
 		}
@@ -48,12 +41,8 @@ func RegisterFDB() {
 
 // ToolRun counts and measures a run of a FoundationDB tool. class is that of its failure, empty if it did not fail.
 func ToolRun(operation, class string, took time.Duration) {
-	result := resultOK
-	if class != "" {
-		result = class
-	}
-	toolRuns.WithLabelValues(operation, result).Inc()
-	toolSeconds.WithLabelValues(operation).Observe(max(0, took.Seconds()))
+	toolRuns.WithLabelValues(operation, cmp.Or(class, resultOK)).Inc()
+	observe(toolSeconds.WithLabelValues(operation), took)
 }
 
 // FDBBackupReleased is called when the finalizers of a FoundationDBBackup have been removed after its deletion.
@@ -75,9 +64,6 @@ const (
 	FDBDeleting     FDBState = "deleting"
 )
 
-// FDBStates are all states.
-var FDBStates = []FDBState{FDBReconciled, FDBUnreconciled, FDBDeleting}
-
 // FDBCondition is a condition type and reason by which FoundationDBBackups are counted.
 type FDBCondition struct{ Type, Reason string }
 
@@ -96,37 +82,27 @@ type FDBCensus struct {
 }
 
 var (
-	fdbBackups = prometheus.NewDesc("holdfast_foundationdbbackups",
-		"FoundationDBBackups, by whether they match their spec.", []string{"state"}, nil)
-	fdbConditions = prometheus.NewDesc("holdfast_foundationdbbackup_conditions",
-		"Conditions that hold of FoundationDBBackups, by type and reason.", []string{"type", "reason"}, nil)
-	fdbRestorable = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds",
-		"Of the FoundationDBBackups with backupState Running, the oldest of their latest restorable points.", nil, nil)
-	fdbFailure = prometheus.NewDesc("holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds",
-		"Since when a FoundationDBBackup has not matched its spec, first snapshots not counted.", nil, nil)
+	fdbBackups = describe("holdfast_foundationdbbackups",
+		"FoundationDBBackups, by whether they match their spec.", "state")
+	fdbConditions = describe("holdfast_foundationdbbackup_conditions",
+		"Conditions that hold of FoundationDBBackups, by type and reason.", "type", "reason")
+	fdbRestorable = describe("holdfast_foundationdbbackup_oldest_restorable_timestamp_seconds",
+		"Of the FoundationDBBackups with backupState Running, the oldest of their latest restorable points.")
+	fdbFailure = describe("holdfast_foundationdbbackup_oldest_trouble_timestamp_seconds",
+		"Since when a FoundationDBBackup has not matched its spec, first snapshots not counted.")
 )
 
-func describeFDB(descriptions chan<- *prometheus.Desc) {
-	for _, description := range []*prometheus.Desc{fdbBackups, fdbConditions, fdbRestorable, fdbFailure} {
-		descriptions <- description
-	}
-}
-
-func (c FDBCensus) collect(gauge func(description *prometheus.Desc, value float64, labels ...string)) {
+func (c FDBCensus) collect(into gauges) {
 	if c.Backups == nil {
 		return
 	}
-	for _, state := range FDBStates {
-		gauge(fdbBackups, float64(c.Backups[state]), string(state))
+	for _, state := range []FDBState{FDBReconciled, FDBUnreconciled, FDBDeleting} {
+		into.set(fdbBackups, float64(c.Backups[state]), string(state))
 	}
 	for condition, number := range c.Conditions {
-		gauge(fdbConditions, float64(number), condition.Type, condition.Reason)
+		into.set(fdbConditions, float64(number), condition.Type, condition.Reason)
 	}
-	gauge(objectivesMissed, float64(c.ObjectivesMissed), "FoundationDBBackup")
-	if !c.OldestRestorable.IsZero() {
-		gauge(fdbRestorable, float64(c.OldestRestorable.Unix()))
-	}
-	if !c.OldestFailure.IsZero() {
-		gauge(fdbFailure, float64(c.OldestFailure.Unix()))
-	}
+	into.set(objectivesMissed, float64(c.ObjectivesMissed), "FoundationDBBackup")
+	into.setTime(fdbRestorable, c.OldestRestorable)
+	into.setTime(fdbFailure, c.OldestFailure)
 }

@@ -3,8 +3,6 @@ package metrics
 import (
 	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // maxDataLeft is how many URLs holdfast_foundationdbbackup_data_left_total distinguishes in a process; the others are counted
@@ -12,23 +10,14 @@ import (
 const maxDataLeft = 500
 
 var (
-	fdbTurns = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_fdb_expiry_turns_total",
-		Help: "Turns of the queue of expirations that have ended, by job (expire or delete) and outcome.",
-	}, []string{"job", "outcome"})
-	fdbTurnSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "holdfast_fdb_expiry_turn_seconds",
-		Help:    "Time that a turn of the queue of expirations has taken.",
-		Buckets: []float64{1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200},
-	}, []string{"job"})
-	fdbDataLeft = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_foundationdbbackup_data_left_total",
-		Help: "Containers that were left in the store although they were to be deleted with their FoundationDBBackup, by URL.",
-	}, []string{"url"})
-	fdbRestoresEnded = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_foundationdbrestores_ended_total",
-		Help: "FoundationDBRestores that have ended, by result: completed, aborted or failed.",
-	}, []string{"result"})
+	fdbTurns = newCounter("holdfast_fdb_expiry_turns_total",
+		"Turns of the queue of expirations that have ended, by job (expire or delete) and outcome.", "job", "outcome")
+	fdbTurnSeconds = newHistogram("holdfast_fdb_expiry_turn_seconds",
+		"Time that a turn of the queue of expirations has taken.", []float64{1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200}, "job")
+	fdbDataLeft = newCounter("holdfast_foundationdbbackup_data_left_total",
+		"Containers that were left in the store although they were to be deleted with their FoundationDBBackup, by URL.", "url")
+	fdbRestoresEnded = newCounter("holdfast_foundationdbrestores_ended_total",
+		"FoundationDBRestores that have ended, by result: completed, aborted or failed.", "result")
 
 	dataLeft      = map[string]bool{}
 	dataLeftMutex sync.Mutex
@@ -50,7 +39,7 @@ func beginFDBExpiry() {
 // FDBTurnEnded counts and measures a turn of the queue of expirations.
 func FDBTurnEnded(job, outcome string, took time.Duration) {
 	fdbTurns.WithLabelValues(job, outcome).Inc()
-	fdbTurnSeconds.WithLabelValues(job).Observe(max(0, took.Seconds()))
+	observe(fdbTurnSeconds.WithLabelValues(job), took)
 }
 
 // FDBDataLeft counts the container of a deleted FoundationDBBackup whose data stay although their deletion was wanted.

@@ -1,11 +1,6 @@
 package metrics
 
-import (
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-)
+import "time"
 
 // RunResult is what has become of a run of a plan, as a label's value.
 type RunResult string
@@ -19,17 +14,12 @@ const (
 	RunSkipped RunResult = "skipped"
 )
 
-// RunResults are all results. Each is on the page from the start, at zero.
-var RunResults = []RunResult{RunMade, RunGood, RunFailed, RunMissed, RunSkipped}
+var planRuns = registered(newCounter("holdfast_plan_runs_total",
+	"Runs of BackupPlans: made, and what became of them or of due times without a run.", "result"))
 
-var planRuns = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "holdfast_plan_runs_total",
-	Help: "Runs of BackupPlans: made, and what became of them or of due times without a run.",
-}, []string{"result"})
-
+// Each result is on the page from the start, at zero.
 func init() {
-	ctrlmetrics.Registry.MustRegister(planRuns)
-	for _, result := range RunResults {
+	for _, result := range []RunResult{RunMade, RunGood, RunFailed, RunMissed, RunSkipped} {
 		planRuns.WithLabelValues(string(result))
 	}
 }
@@ -52,9 +42,6 @@ const (
 	// PlanNew: its workflow has not seen it yet.
 	PlanNew PlanState = "new"
 )
-
-// PlanStates are all states.
-var PlanStates = []PlanState{PlanReady, PlanPaused, PlanNotReady, PlanNew}
 
 // PlanCensus counts BackupPlans.
 type PlanCensus struct {
@@ -85,48 +72,34 @@ type PlanSeries struct {
 const OverdueAfter = 10 * time.Minute
 
 var (
-	plans            = prometheus.NewDesc("holdfast_plans", "BackupPlans, by state.", []string{"state"}, nil)
-	objectivesMissed = prometheus.NewDesc("holdfast_objectives_missed",
-		"Objects of a kind whose newest good backup, or latest restorable point, is older than their objective.", []string{"kind"}, nil)
-	plansOverdue = prometheus.NewDesc("holdfast_plans_overdue",
-		"BackupPlans whose next run should have begun ten minutes ago.", nil, nil)
-	lessContent = prometheus.NewDesc("holdfast_plans_less_content",
-		"BackupPlans whose newest good backup holds nothing, or far less than those before it.", nil, nil)
-	oldestGood = prometheus.NewDesc("holdfast_plan_oldest_good_timestamp_seconds",
-		"Begin of the newest good backup of the BackupPlan for which it is the oldest.", nil, nil)
-	retentionPending = prometheus.NewDesc("holdfast_plan_retention_oldest_pending_timestamp_seconds",
-		"Since when the oldest backup that no rule of its plan keeps has not been deleted.", nil, nil)
-	planMissed = prometheus.NewDesc("holdfast_plan_objective_missed",
+	plans            = describe("holdfast_plans", "BackupPlans, by state.", "state")
+	objectivesMissed = describe("holdfast_objectives_missed",
+		"Objects of a kind whose newest good backup, or latest restorable point, is older than their objective.", "kind")
+	plansOverdue = describe("holdfast_plans_overdue", "BackupPlans whose next run should have begun ten minutes ago.")
+	lessContent  = describe("holdfast_plans_less_content",
+		"BackupPlans whose newest good backup holds nothing, or far less than those before it.")
+	oldestGood = describe("holdfast_plan_oldest_good_timestamp_seconds",
+		"Begin of the newest good backup of the BackupPlan for which it is the oldest.")
+	retentionPending = describe("holdfast_plan_retention_oldest_pending_timestamp_seconds",
+		"Since when the oldest backup that no rule of its plan keeps has not been deleted.")
+	planMissed = describe("holdfast_plan_objective_missed",
 		"1 if the plan's newest good backup is older than its objective, else 0. Only with --metrics-tenant-labels.",
-		[]string{"namespace", "plan"}, nil)
-	planGood = prometheus.NewDesc("holdfast_plan_last_good_timestamp_seconds",
-		"Begin of the plan's newest good backup. Only with --metrics-tenant-labels.", []string{"namespace", "plan"}, nil)
+		"namespace", "plan")
+	planGood = describe("holdfast_plan_last_good_timestamp_seconds",
+		"Begin of the plan's newest good backup. Only with --metrics-tenant-labels.", "namespace", "plan")
 )
 
-func describePlans(descriptions chan<- *prometheus.Desc) {
-	for _, description := range []*prometheus.Desc{
-		plans, objectivesMissed, plansOverdue, lessContent, oldestGood, retentionPending, planMissed, planGood,
-	} {
-		descriptions <- description
+func (c *PlanCensus) collect(into gauges) {
+	for _, state := range []PlanState{PlanReady, PlanPaused, PlanNotReady, PlanNew} {
+		into.set(plans, float64(c.Plans[state]), string(state))
 	}
-}
-
-func (c *PlanCensus) collect(gauge func(description *prometheus.Desc, value float64, labels ...string)) {
-	for _, state := range PlanStates {
-		gauge(plans, float64(c.Plans[state]), string(state))
-	}
-	gauge(objectivesMissed, float64(c.ObjectivesMissed), "BackupPlan")
-	gauge(plansOverdue, float64(c.Overdue))
-	gauge(lessContent, float64(c.LessContent))
-	for description, at := range map[*prometheus.Desc]time.Time{oldestGood: c.OldestGood, retentionPending: c.OldestPending} {
-		if !at.IsZero() {
-			gauge(description, float64(at.Unix()))
-		}
-	}
+	into.set(objectivesMissed, float64(c.ObjectivesMissed), "BackupPlan")
+	into.set(plansOverdue, float64(c.Overdue))
+	into.set(lessContent, float64(c.LessContent))
+	into.setTime(oldestGood, c.OldestGood)
+	into.setTime(retentionPending, c.OldestPending)
 	for _, plan := range c.Each {
-		gauge(planMissed, number(plan.Missed), plan.Namespace, plan.Name)
-		if !plan.LastGood.IsZero() {
-			gauge(planGood, float64(plan.LastGood.Unix()), plan.Namespace, plan.Name)
-		}
+		into.set(planMissed, number(plan.Missed), plan.Namespace, plan.Name)
+		into.setTime(planGood, plan.LastGood, plan.Namespace, plan.Name)
 	}
 }

@@ -1,30 +1,15 @@
 package metrics
 
-import (
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-)
+import "time"
 
 var (
-	finalizationTasks = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_restore_finalization_tasks_total",
-		Help: "Tasks after restores that have ended, by task and result.",
-	}, []string{"task", "result"})
-	finalizationTask = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "holdfast_restore_finalization_task_seconds",
-		Help:    "Time that a task after a restore has taken, with its waiting.",
-		Buckets: longBuckets,
-	}, []string{"task"})
-	finalization = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "holdfast_restore_finalization_seconds",
-		Help:    "Time that the finalization of a restore has taken.",
-		Buckets: longBuckets,
-	})
+	finalizationTasks = registered(newCounter("holdfast_restore_finalization_tasks_total",
+		"Tasks after restores that have ended, by task and result.", "task", "result"))
+	finalizationTask = registered(newHistogram("holdfast_restore_finalization_task_seconds",
+		"Time that a task after a restore has taken, with its waiting.", longBuckets, "task"))
+	finalization = registered(newHistogram("holdfast_restore_finalization_seconds",
+		"Time that the finalization of a restore has taken.", longBuckets)).WithLabelValues()
 )
-
-func init() { ctrlmetrics.Registry.MustRegister(finalizationTasks, finalizationTask, finalization) }
 
 // FinalizationTaskKnown creates the series of a task at zero: an alert on an increase does not see a series that starts at one.
 func FinalizationTaskKnown(task string) {
@@ -36,8 +21,8 @@ func FinalizationTaskKnown(task string) {
 // FinalizationTaskEnded is called when a status first shows that a task of a finalization has ended in a phase.
 func FinalizationTaskEnded(task, phase string, took time.Duration) {
 	finalizationTasks.WithLabelValues(task, string(VeleroResult(phase))).Inc()
-	finalizationTask.WithLabelValues(task).Observe(max(0, took.Seconds()))
+	observe(finalizationTask.WithLabelValues(task), took)
 }
 
 // RestoreFinalized is called when a status first shows the end of a finalization.
-func RestoreFinalized(took time.Duration) { finalization.Observe(max(0, took.Seconds())) }
+func RestoreFinalized(took time.Duration) { observe(finalization, took) }

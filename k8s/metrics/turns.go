@@ -1,19 +1,10 @@
 package metrics
 
-import (
-	"time"
+import "time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-)
-
-var turnWait = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-	Name:    "holdfast_turn_wait_seconds",
-	Help:    "Time from the creation of a NonAdminBackup or NonAdminRestore to its Velero object, of those that waited for a turn.",
-	Buckets: longBuckets,
-}, []string{"pool", "lane"})
-
-func init() { ctrlmetrics.Registry.MustRegister(turnWait) }
+var turnWait = registered(newHistogram("holdfast_turn_wait_seconds",
+	"Time from the creation of a NonAdminBackup or NonAdminRestore to its Velero object, of those that waited for a turn.",
+	longBuckets, "pool", "lane"))
 
 // TurnsKnown creates the series of a lane at zero: an alert on an increase does not see a series that starts at one.
 func TurnsKnown(lane TurnLane) { turnWait.WithLabelValues(lane.Pool, lane.Name) }
@@ -42,21 +33,19 @@ func (w *TurnsWaiting) Add(created time.Time) {
 }
 
 var (
-	turnsWaiting = prometheus.NewDesc("holdfast_turns_waiting",
-		"NonAdminBackups and NonAdminRestores that wait for a turn before Velero.", []string{"pool", "lane"}, nil)
-	turnOldest = prometheus.NewDesc("holdfast_turn_oldest_waiting_seconds",
-		"Time since the creation of the oldest of them; 0 if nobody waits.", []string{"pool", "lane"}, nil)
+	turnsWaiting = describe("holdfast_turns_waiting",
+		"NonAdminBackups and NonAdminRestores that wait for a turn before Velero.", "pool", "lane")
+	turnOldest = describe("holdfast_turn_oldest_waiting_seconds",
+		"Time since the creation of the oldest of them; 0 if nobody waits.", "pool", "lane")
 )
 
-func collectTurns(
-	lanes map[TurnLane]TurnsWaiting, now time.Time, gauge func(description *prometheus.Desc, value float64, labels ...string),
-) {
+func collectTurns(lanes map[TurnLane]TurnsWaiting, now time.Time, into gauges) {
 	for lane, waiting := range lanes {
 		age := time.Duration(0)
 		if !waiting.Oldest.IsZero() {
 			age = max(0, now.Sub(waiting.Oldest))
 		}
-		gauge(turnsWaiting, float64(waiting.Number), lane.Pool, lane.Name)
-		gauge(turnOldest, age.Seconds(), lane.Pool, lane.Name)
+		into.set(turnsWaiting, float64(waiting.Number), lane.Pool, lane.Name)
+		into.set(turnOldest, age.Seconds(), lane.Pool, lane.Name)
 	}
 }

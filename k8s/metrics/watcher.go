@@ -4,24 +4,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"holdfast.dev/holdfast/k8s/velero"
 )
 
 var (
-	signals = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "holdfast_signal_seconds",
-		Help:    "Time from an event to Temporal's acknowledgement of the signal, retries included.",
-		Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600},
-	}, []string{"kind"})
-	signalFailures = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "holdfast_signal_failures_total",
-		Help: "Signals that Temporal did not accept; each is retried.",
-	}, []string{"kind"})
+	signals = registered(newHistogram("holdfast_signal_seconds",
+		"Time from an event to Temporal's acknowledgement of the signal, retries included.",
+		[]float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600}, "kind"))
+	signalFailures = registered(newCounter("holdfast_signal_failures_total",
+		"Signals that Temporal did not accept; each is retried.", "kind"))
 )
-
-func init() { ctrlmetrics.Registry.MustRegister(signals, signalFailures) }
 
 // SignalAcknowledged measures a signal that Temporal has accepted. kind is that of the object; since is when the event arrived.
 func SignalAcknowledged(kind string, since time.Time) {
@@ -70,7 +63,7 @@ var (
 var AllPhases []*Phases
 
 func phases(name, kind string) *Phases {
-	made := &Phases{prometheus.NewDesc(name, kind+", by phase.", []string{"phase"}, nil)}
+	made := &Phases{describe(name, kind+", by phase.", "phase")}
 	AllPhases = append(AllPhases, made)
 	return made
 }
@@ -82,35 +75,27 @@ func NewCensusCollector(count func() *Census) prometheus.Collector { return cens
 type censusCollector func() *Census
 
 var (
-	veleroBackups = prometheus.NewDesc("holdfast_velero_backups",
-		"Velero Backups in the OADP namespace, by what Velero does with them.", []string{"state"}, nil)
-	veleroRestores = prometheus.NewDesc("holdfast_velero_restores",
-		"Velero Restores in the OADP namespace, by what Velero does with them.", []string{"state"}, nil)
-	lastStart = prometheus.NewDesc("holdfast_velero_last_start_timestamp_seconds",
-		"Newest startTimestamp of any Velero Backup in the OADP namespace.", nil, nil)
-	lastValidation = prometheus.NewDesc("holdfast_velero_last_validation_timestamp_seconds",
-		"Newest lastValidationTime of any BackupStorageLocation in the OADP namespace.", nil, nil)
-	pendingApprovals = prometheus.NewDesc("holdfast_approvals_pending",
-		"Storage locations whose spec waits for an administrator's decision.", nil, nil)
-	oldestPending = prometheus.NewDesc("holdfast_approval_oldest_pending_timestamp_seconds",
-		"Since when the oldest of them has been waiting.", nil, nil)
-	stalledBackups  = prometheus.NewDesc("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.", nil, nil)
-	stalledRestores = prometheus.NewDesc("holdfast_stalled_restores", "NonAdminRestores that are VeleroStalled now.", nil, nil)
+	veleroBackups = describe("holdfast_velero_backups",
+		"Velero Backups in the OADP namespace, by what Velero does with them.", "state")
+	veleroRestores = describe("holdfast_velero_restores",
+		"Velero Restores in the OADP namespace, by what Velero does with them.", "state")
+	lastStart = describe("holdfast_velero_last_start_timestamp_seconds",
+		"Newest startTimestamp of any Velero Backup in the OADP namespace.")
+	lastValidation = describe("holdfast_velero_last_validation_timestamp_seconds",
+		"Newest lastValidationTime of any BackupStorageLocation in the OADP namespace.")
+	pendingApprovals = describe("holdfast_approvals_pending",
+		"Storage locations whose spec waits for an administrator's decision.")
+	oldestPending = describe("holdfast_approval_oldest_pending_timestamp_seconds",
+		"Since when the oldest of them has been waiting.")
+	stalledBackups  = describe("holdfast_stalled_backups", "NonAdminBackups that are VeleroStalled now.")
+	stalledRestores = describe("holdfast_stalled_restores", "NonAdminRestores that are VeleroStalled now.")
 )
 
 // Describe implements prometheus.Collector.
 func (censusCollector) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, description := range []*prometheus.Desc{
-		veleroBackups, lastStart, lastValidation, stalledBackups, stalledRestores, pendingApprovals, oldestPending,
-		veleroRestores, turnsWaiting, turnOldest,
-	} {
+	for _, description := range described {
 		descriptions <- description
 	}
-	for _, phases := range AllPhases {
-		descriptions <- phases.description
-	}
-	describeFDB(descriptions)
-	describePlans(descriptions)
 }
 
 // Collect implements prometheus.Collector.
@@ -119,31 +104,23 @@ func (c censusCollector) Collect(collected chan<- prometheus.Metric) {
 	if census == nil {
 		return
 	}
-	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
-		collected <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
-	}
+	into := gauges(collected)
 	for _, state := range velero.States {
-		gauge(veleroBackups, float64(census.VeleroBackups[state]), string(state))
-		gauge(veleroRestores, float64(census.VeleroRestores[state]), string(state))
+		into.set(veleroBackups, float64(census.VeleroBackups[state]), string(state))
+		into.set(veleroRestores, float64(census.VeleroRestores[state]), string(state))
 	}
-	if !census.LastStart.IsZero() {
-		gauge(lastStart, float64(census.LastStart.Unix()))
-	}
-	if !census.LastValidation.IsZero() {
-		gauge(lastValidation, float64(census.LastValidation.Unix()))
-	}
+	into.setTime(lastStart, census.LastStart)
+	into.setTime(lastValidation, census.LastValidation)
 	for of, counted := range census.Phases {
 		for phase, number := range counted {
-			gauge(of.description, float64(number), phase)
+			into.set(of.description, float64(number), phase)
 		}
 	}
-	gauge(stalledBackups, float64(census.Stalled))
-	gauge(stalledRestores, float64(census.StalledRestores))
-	gauge(pendingApprovals, float64(census.PendingApprovals))
-	if !census.OldestPending.IsZero() {
-		gauge(oldestPending, float64(census.OldestPending.Unix()))
-	}
-	collectTurns(census.Turns, time.Now(), gauge)
-	census.FoundationDB.collect(gauge)
-	census.Plans.collect(gauge)
+	into.set(stalledBackups, float64(census.Stalled))
+	into.set(stalledRestores, float64(census.StalledRestores))
+	into.set(pendingApprovals, float64(census.PendingApprovals))
+	into.setTime(oldestPending, census.OldestPending)
+	collectTurns(census.Turns, time.Now(), into)
+	census.FoundationDB.collect(into)
+	census.Plans.collect(into)
 }
