@@ -41,12 +41,12 @@ backupSyncPeriod: 3m
 	require.NoError(t, err)
 	require.Equal(t, Policy{
 		EnforceBackupSpec: &velerov1.BackupSpec{
-			SnapshotVolumes: policytest.Ptr(false),
+			SnapshotVolumes: new(false),
 			TTL:             metav1.Duration{Duration: 72 * time.Hour},
 			LabelSelector:   &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}},
 			Metadata:        velerov1.Metadata{Labels: map[string]string{"a": "b"}},
 		},
-		EnforceRestoreSpec: &velerov1.RestoreSpec{RestorePVs: policytest.Ptr(true)},
+		EnforceRestoreSpec: &velerov1.RestoreSpec{RestorePVs: new(true)},
 		EnforceBSLSpec: &StorageLocationSpec{
 			Provider: "aws",
 			Config:   map[string]string{"region": "eu-west-1"},
@@ -58,8 +58,8 @@ backupSyncPeriod: 3m
 			BackupSyncPeriod:    &metav1.Duration{Duration: time.Minute},
 			ValidationFrequency: &metav1.Duration{Duration: 5 * time.Minute},
 		},
-		RequireApprovalForBSL:      policytest.Ptr(true),
-		RequireAdminApprovalForBSL: policytest.Ptr(false),
+		RequireApprovalForBSL:      new(true),
+		RequireAdminApprovalForBSL: new(false),
 		GarbageCollectionPeriod:    &metav1.Duration{Duration: 12 * time.Hour},
 		BackupSyncPeriod:           &metav1.Duration{Duration: 3 * time.Minute},
 	}, got)

@@ -31,7 +31,7 @@ func TestTheVeleroSpecIsTheTenantsWithinItsNamespace(t *testing.T) {
 		TTL:               metav1.Duration{Duration: time.Hour},
 		IncludedResources: []string{"configmaps"},
 	}
-	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: policytest.Ptr(false)}}
+	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: new(false)}}
 
 	require.Equal(t, velerov1.BackupSpec{
 		IncludedNamespaces: []string{policytest.Tenant},
@@ -39,7 +39,7 @@ func TestTheVeleroSpecIsTheTenantsWithinItsNamespace(t *testing.T) {
 		TTL:                metav1.Duration{Duration: time.Hour},
 		IncludedResources:  []string{"configmaps"},
 		ExcludedResources:  allKinds,
-		SnapshotVolumes:    policytest.Ptr(false),
+		SnapshotVolumes:    new(false),
 	}, Build(policytest.BackupOf(given), p, policytest.NACUUID))
 }
 
@@ -100,20 +100,20 @@ func TestASpecThatWasNeverValidatedStaysInTheTenantsNamespace(t *testing.T) {
 		"a spec that reaches for everything": {
 			IncludedNamespaces:             []string{"*"},
 			ExcludedNamespaces:             []string{policytest.Tenant},
-			IncludeClusterResources:        policytest.Ptr(true),
+			IncludeClusterResources:        new(true),
 			IncludedClusterScopedResources: []string{"*"},
 			VolumeSnapshotLocations:        []string{"default"},
 			StorageLocation:                "default",
-			SnapshotVolumes:                policytest.Ptr(true),
+			SnapshotVolumes:                new(true),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: policytest.Ptr(false)}}
+			p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: new(false)}}
 			built := Build(policytest.BackupOf(spec), p, "")
-			policytest.RequireConfined(t, built)
+			requireConfined(t, built)
 			require.Empty(t, built.StorageLocation)
 			require.Empty(t, built.VolumeSnapshotLocations)
-			require.Equal(t, policytest.Ptr(false), built.SnapshotVolumes)
+			require.Equal(t, new(false), built.SnapshotVolumes)
 		})
 	}
 }

@@ -32,7 +32,7 @@ func TestATenantNamesNoConfigMapOfOurs(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			spec := &velerov1.BackupSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: test.name}}
-			_, err := Validate(t.Context(), policytest.ReaderOf(t), policytest.OADPNamespace, policytest.BackupOf(spec), policy.Policy{})
+			_, err := Validate(t.Context(), readerOf(t), policytest.OADPNamespace, policytest.BackupOf(spec), policy.Policy{})
 			if !test.own {
 				require.NoError(t, err)
 				return

@@ -22,7 +22,7 @@ func TestNoEnforcedFilterMakesASpecThatVeleroRefuses(t *testing.T) {
 		"includedResources all":            {IncludedResources: []string{"*"}},
 		"excludedResources":                {ExcludedResources: []string{"pods"}},
 		"excludedResources other":          {ExcludedResources: []string{"secrets"}},
-		"includeClusterResources":          {IncludeClusterResources: policytest.Ptr(false)},
+		"includeClusterResources":          {IncludeClusterResources: new(false)},
 		"includedNamespaceScopedResources": {IncludedNamespaceScopedResources: []string{"pods"}},
 		"excludedNamespaceScopedResources": {ExcludedNamespaceScopedResources: []string{"pods"}},
 		"excludedClusterScopedResources":   {ExcludedClusterScopedResources: []string{"nodes"}},
@@ -35,10 +35,10 @@ func TestNoEnforcedFilterMakesASpecThatVeleroRefuses(t *testing.T) {
 		for name, enforced := range filters {
 			p := policy.Policy{EnforceBackupSpec: &enforced}
 			nab := policytest.BackupOf(&given)
-			_, err := Validate(t.Context(), policytest.ReaderOf(t), policytest.OADPNamespace, nab, p)
+			_, err := Validate(t.Context(), readerOf(t), policytest.OADPNamespace, nab, p)
 			built := Build(nab, p, "")
 			pair := fmt.Sprintf("%s, enforced %s", own, name)
-			policytest.RequireConfined(t, built)
+			requireConfined(t, built)
 			var verdict *check.InvalidSpecError
 			if err == nil {
 				assert.Empty(t, BadFilters(&built), pair)
@@ -62,7 +62,7 @@ func TestNoEnforcedFilterMakesASpecThatVeleroRefuses(t *testing.T) {
 func TestWhatIsExcludedByKindIsExcludedByScopeToo(t *testing.T) {
 	spec := &velerov1.BackupSpec{IncludedNamespaceScopedResources: []string{"configmaps"}}
 	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{
-		ExcludedResources: []string{"secrets", "nodes"}, IncludeClusterResources: policytest.Ptr(false),
+		ExcludedResources: []string{"secrets", "nodes"}, IncludeClusterResources: new(false),
 	}}
 	built := Build(policytest.BackupOf(spec), p, "")
 	assert.Empty(t, built.ExcludedResources)
@@ -75,8 +75,8 @@ func TestWhatIsExcludedByKindIsExcludedByScopeToo(t *testing.T) {
 // What is wrong with a tenant's filters alone is Velero's to say, as without a policy.
 func TestATenantsOwnMixtureIsLeftToVelero(t *testing.T) {
 	spec := &velerov1.BackupSpec{ExcludedResources: []string{"pods"}, ExcludedClusterScopedResources: []string{"nodes"}}
-	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: policytest.Ptr(false)}}
-	require.NoError(t, verdictOn(t, policytest.ReaderOf(t), policytest.BackupOf(spec), p))
+	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: new(false)}}
+	require.NoError(t, verdictOn(t, readerOf(t), policytest.BackupOf(spec), p))
 	built := Build(policytest.BackupOf(spec), p, "")
 	assert.NotEmpty(t, BadFilters(&built))
 }

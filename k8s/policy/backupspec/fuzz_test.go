@@ -30,9 +30,9 @@ func FuzzValidateBackup(f *testing.F) {
 	} {
 		f.Add([]byte(spec))
 	}
-	reader := policytest.ReaderOf(f, policytest.Store(), policytest.VeleroStore())
+	reader := readerOf(f, tenantsStore(), policytest.VeleroStore())
 	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{
-		SnapshotVolumes: policytest.Ptr(false), DefaultVolumesToFsBackup: policytest.Ptr(false), ExcludedResources: []string{"secrets"},
+		SnapshotVolumes: new(false), DefaultVolumesToFsBackup: new(false), ExcludedResources: []string{"secrets"},
 	}}
 	f.Fuzz(func(t *testing.T, spec []byte) {
 		nab := policytest.BackupOf(nil)
@@ -50,9 +50,9 @@ func FuzzValidateBackup(f *testing.F) {
 		}
 
 		built := Build(nab, p, "")
-		policytest.RequireConfined(t, built)
-		require.Equal(t, policytest.Ptr(false), built.SnapshotVolumes)
-		require.Equal(t, policytest.Ptr(false), built.DefaultVolumesToFsBackup)
+		requireConfined(t, built)
+		require.Equal(t, new(false), built.SnapshotVolumes)
+		require.Equal(t, new(false), built.DefaultVolumesToFsBackup)
 		require.False(t, check.IsTrue(built.DefaultVolumesToRestic))
 		require.Equal(t, before, nab, "the tenant's object was changed")
 	})
@@ -76,6 +76,6 @@ func FuzzParse(f *testing.F) {
 		}
 		require.GreaterOrEqual(t, p.GarbageCollection().Nanoseconds(), int64(0))
 		require.GreaterOrEqual(t, p.BackupSync().Nanoseconds(), int64(0))
-		policytest.RequireConfined(t, Build(&oadpv1alpha1.NonAdminBackup{ObjectMeta: policytest.BackupOf(nil).ObjectMeta}, p, ""))
+		requireConfined(t, Build(&oadpv1alpha1.NonAdminBackup{ObjectMeta: policytest.BackupOf(nil).ObjectMeta}, p, ""))
 	})
 }

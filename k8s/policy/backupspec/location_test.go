@@ -122,7 +122,7 @@ func TestStorageLocations(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			location, velero := policytest.Store(), policytest.VeleroStore()
+			location, velero := tenantsStore(), policytest.VeleroStore()
 			if tt.change != nil {
 				tt.change(location)
 			}
@@ -130,7 +130,7 @@ func TestStorageLocations(t *testing.T) {
 				tt.changeVelero(velero)
 			}
 			nab := policytest.BackupOf(&velerov1.BackupSpec{StorageLocation: "store"})
-			reader := policytest.ReaderOf(t, location, velero)
+			reader := readerOf(t, location, velero)
 
 			got, err := backupLocation(t.Context(), reader, policytest.OADPNamespace, nab)
 			same, verdict := Validate(t.Context(), reader, policytest.OADPNamespace, nab, policy.Policy{})
@@ -154,7 +154,7 @@ func TestOtherVerdictsDoNotSpeakOfALocation(t *testing.T) {
 		{VolumeSnapshotLocations: []string{"VeleroBackupStorageLocation "}},
 		{StorageLocation: "a/b"},
 	} {
-		_, err := Validate(t.Context(), policytest.ReaderOf(t), policytest.OADPNamespace, policytest.BackupOf(spec), policy.Policy{})
+		_, err := Validate(t.Context(), readerOf(t), policytest.OADPNamespace, policytest.BackupOf(spec), policy.Policy{})
 		require.Error(t, err)
 		require.False(t, SpeaksOfLocation(err.Error()), err.Error())
 	}
@@ -172,7 +172,7 @@ func TestABackupWithoutLocationGoesToTheDefault(t *testing.T) {
 
 func TestAVeleroLocationThatCannotBeReadIsNoVerdict(t *testing.T) {
 	down := errors.New("connection refused")
-	reader := interceptor.NewClient(fake.NewClientBuilder().WithScheme(policytest.NewScheme(t)).WithObjects(policytest.Store()).Build(),
+	reader := interceptor.NewClient(fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(tenantsStore()).Build(),
 		interceptor.Funcs{
 			Get: func(
 				ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption,

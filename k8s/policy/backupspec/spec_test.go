@@ -42,7 +42,7 @@ func TestSpecsAreRefusedWithTheTextsTenantsKnow(t *testing.T) {
 			&velerov1.BackupSpec{ExcludedNamespaces: []string{}}, excluded,
 		},
 		"cluster-scoped resources": {
-			&velerov1.BackupSpec{IncludeClusterResources: policytest.Ptr(true)},
+			&velerov1.BackupSpec{IncludeClusterResources: new(true)},
 			"NonAdminBackup spec.backupSpec.includeClusterResources is restricted, can only be set to false",
 		},
 		"chosen cluster-scoped resources": {
@@ -77,7 +77,7 @@ func TestSpecsAreRefusedWithTheTextsTenantsKnow(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Validate(t.Context(), policytest.ReaderOf(t), policytest.OADPNamespace, policytest.BackupOf(tt.spec), policy.Policy{})
+			_, err := Validate(t.Context(), readerOf(t), policytest.OADPNamespace, policytest.BackupOf(tt.spec), policy.Policy{})
 			policytest.RequireVerdict(t, err, tt.want, false)
 		})
 	}
@@ -88,7 +88,7 @@ func TestSpecsWithinTheTenantsRightsAreAccepted(t *testing.T) {
 		"an empty spec":                      {},
 		"the own namespace":                  {IncludedNamespaces: []string{policytest.Tenant}},
 		"no namespaces":                      {IncludedNamespaces: []string{}},
-		"no cluster-scoped resources":        {IncludeClusterResources: policytest.Ptr(false)},
+		"no cluster-scoped resources":        {IncludeClusterResources: new(false)},
 		"hooks in the own pods":              {Hooks: velerov1.BackupHooks{Resources: []velerov1.BackupResourceHookSpec{{Name: "h"}}}},
 		"a label selector":                   {LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
 		"an empty list of cluster resources": {IncludedClusterScopedResources: []string{}},
@@ -96,7 +96,7 @@ func TestSpecsWithinTheTenantsRightsAreAccepted(t *testing.T) {
 	}
 	for name, spec := range tests {
 		t.Run(name, func(t *testing.T) {
-			reader := policytest.ReaderOf(t, policytest.Store(), policytest.VeleroStore())
+			reader := readerOf(t, tenantsStore(), policytest.VeleroStore())
 			require.NoError(t, verdictOn(t, reader, policytest.BackupOf(spec), policy.Policy{}))
 		})
 	}
@@ -105,11 +105,11 @@ func TestSpecsWithinTheTenantsRightsAreAccepted(t *testing.T) {
 func TestASpecThatCannotBeDecodedIsRefusedWithTheReason(t *testing.T) {
 	nab := policytest.BackupOf(nil)
 	nab.Spec.Unreadable = `ttl: time: invalid duration "banana"`
-	policytest.RequireVerdict(t, verdictOn(t, policytest.ReaderOf(t), nab, policy.Policy{}),
+	policytest.RequireVerdict(t, verdictOn(t, readerOf(t), nab, policy.Policy{}),
 		`NonAdminBackup spec.backupSpec is invalid: ttl: time: invalid duration "banana"`, false)
 
 	nab.Spec.Unreadable = strings.Repeat("é", 1<<20)
-	_, err := Validate(t.Context(), policytest.ReaderOf(t), policytest.OADPNamespace, nab, policy.Policy{})
+	_, err := Validate(t.Context(), readerOf(t), policytest.OADPNamespace, nab, policy.Policy{})
 	require.LessOrEqual(t, len(err.Error()), check.MaxMessage+3, "the text must fit into a condition")
 }
 
@@ -117,13 +117,13 @@ func TestChecksAreMadeInOrder(t *testing.T) {
 	spec := &velerov1.BackupSpec{
 		IncludedNamespaces:             []string{"team-b"},
 		ExcludedNamespaces:             []string{"team-b"},
-		IncludeClusterResources:        policytest.Ptr(true),
+		IncludeClusterResources:        new(true),
 		IncludedClusterScopedResources: []string{"clusterroles"},
 		StorageLocation:                "missing",
 		VolumeSnapshotLocations:        []string{"default"},
-		SnapshotVolumes:                policytest.Ptr(true),
+		SnapshotVolumes:                new(true),
 	}
-	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: policytest.Ptr(false)}}
+	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{SnapshotVolumes: new(false)}}
 	steps := []struct {
 		want string
 		mend func()
@@ -137,28 +137,28 @@ func TestChecksAreMadeInOrder(t *testing.T) {
 		{"spec.backupSpec.snapshotVolumes field value to false", func() { spec.SnapshotVolumes = nil }},
 	}
 	for _, step := range steps {
-		require.ErrorContains(t, verdictOn(t, policytest.ReaderOf(t), policytest.BackupOf(spec), p), step.want)
+		require.ErrorContains(t, verdictOn(t, readerOf(t), policytest.BackupOf(spec), p), step.want)
 		step.mend()
 	}
-	require.NoError(t, verdictOn(t, policytest.ReaderOf(t), policytest.BackupOf(spec), p))
+	require.NoError(t, verdictOn(t, readerOf(t), policytest.BackupOf(spec), p))
 }
 
 func TestTheOldNameOfAFieldDoesNotGetRoundAnEnforcedValue(t *testing.T) {
-	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{DefaultVolumesToFsBackup: policytest.Ptr(false)}}
-	nab := policytest.BackupOf(&velerov1.BackupSpec{DefaultVolumesToRestic: policytest.Ptr(true)})
+	p := policy.Policy{EnforceBackupSpec: &velerov1.BackupSpec{DefaultVolumesToFsBackup: new(false)}}
+	nab := policytest.BackupOf(&velerov1.BackupSpec{DefaultVolumesToRestic: new(true)})
 
-	policytest.RequireVerdict(t, verdictOn(t, policytest.ReaderOf(t), nab, p),
+	policytest.RequireVerdict(t, verdictOn(t, readerOf(t), nab, p),
 		"the administrator has restricted spec.backupSpec.defaultVolumesToFsBackup field value to false", true)
-	require.Equal(t, policytest.Ptr(true), nab.Spec.BackupSpec.DefaultVolumesToRestic, "validation must not change the spec")
+	require.Equal(t, new(true), nab.Spec.BackupSpec.DefaultVolumesToRestic, "validation must not change the spec")
 
 	built := Build(nab, p, "")
 	require.Nil(t, built.DefaultVolumesToRestic)
-	require.Equal(t, policytest.Ptr(false), built.DefaultVolumesToFsBackup)
+	require.Equal(t, new(false), built.DefaultVolumesToFsBackup)
 }
 
 // A Velero without restic does not know the old name, and would leave the volumes out.
 func TestVeleroIsGivenOneNameForTheVolumesByFile(t *testing.T) {
-	yes, no := policytest.Ptr(true), policytest.Ptr(false)
+	yes, no := new(true), new(false)
 	for title, test := range map[string]struct {
 		tenants, enforced velerov1.BackupSpec
 		want              *bool
@@ -180,7 +180,7 @@ func TestVeleroIsGivenOneNameForTheVolumesByFile(t *testing.T) {
 // failingReader fails every read with err.
 func failingReader(t *testing.T, err error) client.Reader {
 	t.Helper()
-	return interceptor.NewClient(fake.NewClientBuilder().WithScheme(policytest.NewScheme(t)).Build(), interceptor.Funcs{
+	return interceptor.NewClient(fake.NewClientBuilder().WithScheme(newScheme(t)).Build(), interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return err
 		},

@@ -41,7 +41,7 @@ func testEveryField[T any, P check.SpecPointer[T]](t *testing.T) {
 		})
 		t.Run("another value of "+field.Name+" is refused", func(t *testing.T) {
 			spec := P(new(T))
-			policytest.SetOther(t, reflect.ValueOf(spec).Elem().Field(i))
+			setOther(t, reflect.ValueOf(spec).Elem().Field(i))
 			err := check.Enforced("spec.x", spec, enforced)
 			var verdict *check.InvalidSpecError
 			require.ErrorAs(t, err, &verdict)
@@ -51,7 +51,7 @@ func testEveryField[T any, P check.SpecPointer[T]](t *testing.T) {
 		})
 		t.Run("what is not enforced leaves "+field.Name+" alone", func(t *testing.T) {
 			spec := P(new(T))
-			policytest.SetOther(t, reflect.ValueOf(spec).Elem().Field(i))
+			setOther(t, reflect.ValueOf(spec).Elem().Field(i))
 			before := spec.DeepCopy()
 			require.NoError(t, check.Enforced("spec.x", spec, P(new(T))))
 			check.ApplyEnforced(spec, P(new(T)))
@@ -89,7 +89,7 @@ func TestEnforcedValuesArePrintedReadably(t *testing.T) {
 			value := reflect.ValueOf(tt.enforced)
 			for i := range value.NumField() {
 				if !value.Field(i).IsZero() {
-					policytest.SetOther(t, reflect.ValueOf(&spec).Elem().Field(i))
+					setOther(t, reflect.ValueOf(&spec).Elem().Field(i))
 				}
 			}
 			require.EqualError(t, check.Enforced("spec.backupSpec", &spec, &tt.enforced),
@@ -106,4 +106,13 @@ func TestEmptyListsAndMapsAreAsGoodAsNone(t *testing.T) {
 	require.NoError(t, check.Enforced("spec.x", empty, full))
 	check.ApplyEnforced(empty, full)
 	require.Equal(t, full, empty)
+}
+
+// setOther gives a field another value than policytest.SetNonZero with seed 0. false is the only other bool.
+func setOther(t *testing.T, field reflect.Value) {
+	t.Helper()
+	policytest.SetNonZero(t, field, 1)
+	if field.Kind() == reflect.Pointer && field.Elem().Kind() == reflect.Bool {
+		field.Elem().SetBool(false)
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 func TestTheLocationThatVeleroGets(t *testing.T) {
 	spec := tenantSpec()
-	spec.Default, spec.Credential.Optional = true, policytest.Ptr(true)
+	spec.Default, spec.Credential.Optional = true, new(true)
 	spec.ObjectStorage.CACertRef = selector("cloud-credentials", "cloud")
 	before := spec.DeepCopy()
 

@@ -38,7 +38,7 @@ func TestEnforcedFieldsOfLocations(t *testing.T) {
 			policy.StorageLocationSpec{Credential: selector("given", "key")},
 			func(s *locationSpec) {
 				s.Credential = selector("given", "key")
-				s.Credential.Optional = policytest.Ptr(true)
+				s.Credential.Optional = new(true)
 			},
 			nil, "credential field to: name: given, key: key",
 		},

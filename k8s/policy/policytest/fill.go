@@ -52,15 +52,6 @@ func SetNonZero(t *testing.T, value reflect.Value, seed int) {
 	}
 }
 
-// SetOther gives a field another value than SetNonZero with seed 0. false is the only other bool.
-func SetOther(t *testing.T, field reflect.Value) {
-	t.Helper()
-	SetNonZero(t, field, 1)
-	if field.Kind() == reflect.Pointer && field.Elem().Kind() == reflect.Bool {
-		field.Elem().SetBool(false)
-	}
-}
-
 // Mutate changes what a field refers to.
 func Mutate(field reflect.Value) {
 	switch field.Kind() {

@@ -6,9 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/check"
@@ -21,9 +18,6 @@ const (
 	NACUUID       = "team-a-store-0a1b2c3d"
 )
 
-// Ptr returns a pointer to a value.
-func Ptr[T any](value T) *T { return &value }
-
 // BackupOf returns the tenant's NonAdminBackup with that spec.
 func BackupOf(spec *velerov1.BackupSpec) *oadpv1alpha1.NonAdminBackup {
 	return &oadpv1alpha1.NonAdminBackup{
@@ -32,18 +26,7 @@ func BackupOf(spec *velerov1.BackupSpec) *oadpv1alpha1.NonAdminBackup {
 	}
 }
 
-// Store is a storage location of the tenant's that is ready to be used.
-func Store() *oadpv1alpha1.NonAdminBackupStorageLocation {
-	return &oadpv1alpha1.NonAdminBackupStorageLocation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Tenant, Name: "store"},
-		Status: oadpv1alpha1.NonAdminBackupStorageLocationStatus{
-			Phase:                       oadpv1alpha1.NonAdminPhaseCreated,
-			VeleroBackupStorageLocation: &oadpv1alpha1.VeleroBackupStorageLocation{NACUUID: NACUUID, Name: NACUUID},
-		},
-	}
-}
-
-// VeleroStore is the Velero BackupStorageLocation made for store.
+// VeleroStore is the Velero BackupStorageLocation made for a storage location of the tenant's.
 func VeleroStore() *velerov1.BackupStorageLocation {
 	return &velerov1.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{
@@ -60,21 +43,6 @@ func VeleroStore() *velerov1.BackupStorageLocation {
 	}
 }
 
-// NewScheme returns a scheme with the kinds that specs name.
-func NewScheme(t testing.TB) *runtime.Scheme {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	require.NoError(t, oadpv1alpha1.AddToScheme(scheme))
-	require.NoError(t, velerov1.AddToScheme(scheme))
-	return scheme
-}
-
-// ReaderOf returns a reader of those objects.
-func ReaderOf(t testing.TB, objects ...client.Object) client.Reader {
-	t.Helper()
-	return fake.NewClientBuilder().WithScheme(NewScheme(t)).WithObjects(objects...).Build()
-}
-
 // RequireVerdict requires a verdict with that text; external if its cause lies outside the spec.
 func RequireVerdict(t *testing.T, err error, want string, wantExternal bool) {
 	t.Helper()
@@ -82,13 +50,4 @@ func RequireVerdict(t *testing.T, err error, want string, wantExternal bool) {
 	require.ErrorAs(t, err, &verdict)
 	require.Equal(t, want, verdict.Message)
 	require.Equal(t, wantExternal, verdict.External)
-}
-
-// RequireConfined requires that a spec reaches nothing outside the tenant's namespace.
-func RequireConfined(t *testing.T, spec velerov1.BackupSpec) {
-	t.Helper()
-	require.Equal(t, []string{Tenant}, spec.IncludedNamespaces)
-	require.Nil(t, spec.ExcludedNamespaces)
-	require.Empty(t, spec.IncludedClusterScopedResources)
-	require.False(t, check.IsTrue(spec.IncludeClusterResources))
 }

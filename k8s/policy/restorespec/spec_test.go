@@ -62,7 +62,7 @@ func TestWhichRestoresAreRefused(t *testing.T) {
 	}{
 		"a plain one":                                {source: taken()},
 		"of a backup with errors":                    {source: with(func(s *Source) { s.Backup.Status.Phase = velerov1.BackupPhasePartiallyFailed })},
-		"without cluster-scoped resources":           {spec: velerov1.RestoreSpec{IncludeClusterResources: policytest.Ptr(false)}, source: taken()},
+		"without cluster-scoped resources":           {spec: velerov1.RestoreSpec{IncludeClusterResources: new(false)}, source: taken()},
 		"from the tenant's own location":             {source: takenInOwnStore()},
 		"with a modifier, from an admin's location":  {spec: velerov1.RestoreSpec{ResourceModifier: modifier}, source: taken()},
 		"with a modifier, from the tenant's own one": {spec: velerov1.RestoreSpec{ResourceModifier: modifier}, source: takenInOwnStore(), want: "NonAdminRestore spec.restoreSpec.resourceModifier is restricted, must not be set to restore a backup from a NonAdminBackupStorageLocation"},
@@ -148,15 +148,15 @@ func TestWhichRestoresAreRefused(t *testing.T) {
 		"but for no namespace":        {spec: velerov1.RestoreSpec{ExcludedNamespaces: []string{}}, source: taken(), want: "NonAdminRestore nonAdminRestore.spec.restoreSpec.excludedNamespaces is restricted"},
 		"into another namespace":      {spec: velerov1.RestoreSpec{NamespaceMapping: map[string]string{policytest.Tenant: "crew"}}, source: taken(), want: "NonAdminRestore nonAdminRestore.spec.restoreSpec.namespaceMapping is restricted"},
 		"with an empty mapping":       {spec: velerov1.RestoreSpec{NamespaceMapping: map[string]string{}}, source: taken(), want: "NonAdminRestore nonAdminRestore.spec.restoreSpec.namespaceMapping is restricted"},
-		"of cluster-scoped resources": {spec: velerov1.RestoreSpec{IncludeClusterResources: policytest.Ptr(true)}, source: taken(), want: "NonAdminRestore nonAdminRestore.spec.restoreSpec.includeClusterResources is restricted, can only be set to false"},
+		"of cluster-scoped resources": {spec: velerov1.RestoreSpec{IncludeClusterResources: new(true)}, source: taken(), want: "NonAdminRestore nonAdminRestore.spec.restoreSpec.includeClusterResources is restricted, can only be set to false"},
 		"of cluster-scoped resources that are enforced": {
-			spec: velerov1.RestoreSpec{IncludeClusterResources: policytest.Ptr(true)}, source: taken(),
-			policy: policy.Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{IncludeClusterResources: policytest.Ptr(true)}},
+			spec: velerov1.RestoreSpec{IncludeClusterResources: new(true)}, source: taken(),
+			policy: policy.Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{IncludeClusterResources: new(true)}},
 			want:   "NonAdminRestore nonAdminRestore.spec.restoreSpec.includeClusterResources is restricted, can only be set to false",
 		},
 		"against an enforced value": {
-			spec: velerov1.RestoreSpec{RestorePVs: policytest.Ptr(true)}, source: taken(),
-			policy: policy.Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{RestorePVs: policytest.Ptr(false)}},
+			spec: velerov1.RestoreSpec{RestorePVs: new(true)}, source: taken(),
+			policy: policy.Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{RestorePVs: new(false)}},
 			want:   "the administrator has restricted spec.restoreSpec.restorePVs field value to false",
 		},
 	}
@@ -204,16 +204,16 @@ func TestTheVeleroRestoreIsTheTenantsWithinItsNamespace(t *testing.T) {
 		"foundationdbrestores.fdb.holdfast.dev", "securitycontextconstraints", "clusterroles", "clusterrolebindings", "customresourcedefinitions",
 		"virtualmachineclusterinstancetypes", "virtualmachineclusterpreferences",
 	}
-	p := policy.Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{PreserveNodePorts: policytest.Ptr(true), IncludeClusterResources: policytest.Ptr(true)}}
+	p := policy.Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{PreserveNodePorts: new(true), IncludeClusterResources: new(true)}}
 	want := velerov1.RestoreSpec{
-		BackupName: "team-a-nightly-1", IncludedNamespaces: []string{policytest.Tenant}, PreserveNodePorts: policytest.Ptr(true),
+		BackupName: "team-a-nightly-1", IncludedNamespaces: []string{policytest.Tenant}, PreserveNodePorts: new(true),
 		IncludedResources: []string{"configmaps"}, ExcludedResources: excluded,
 	}
 	nar := restoreOf(given)
 	before := nar.DeepCopy()
 	require.Equal(t, want, Build(nar, taken(), p, "team-a-again-1"), "cluster-scoped resources: as Velero decides")
 
-	want.IncludeClusterResources = policytest.Ptr(false)
+	want.IncludeClusterResources = new(false)
 	want.ResourceModifier = &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "team-a-again-1"}
 	want.ExcludedResources = excludedFromRestore
 	own := takenInOwnStore()
@@ -227,7 +227,7 @@ func TestARestoreThatWasNeverValidatedStaysInTheTenantsNamespace(t *testing.T) {
 		"no spec": nil,
 		"a spec that reaches for everything": {
 			BackupName: "crew-nightly-1", ScheduleName: "all", IncludedNamespaces: []string{"*"}, ExcludedNamespaces: []string{policytest.Tenant},
-			NamespaceMapping: map[string]string{policytest.Tenant: "crew"}, IncludeClusterResources: policytest.Ptr(true),
+			NamespaceMapping: map[string]string{policytest.Tenant: "crew"}, IncludeClusterResources: new(true),
 			ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "mine"},
 		},
 	} {
@@ -241,7 +241,7 @@ func TestARestoreThatWasNeverValidatedStaysInTheTenantsNamespace(t *testing.T) {
 				require.NotEqual(t, "crew-nightly-1", built.BackupName, "a Velero Backup is never named by a tenant")
 				require.False(t, check.IsTrue(built.IncludeClusterResources))
 				if source.Tenants() {
-					require.Equal(t, policytest.Ptr(false), built.IncludeClusterResources)
+					require.Equal(t, new(false), built.IncludeClusterResources)
 					require.Equal(t, "ours", built.ResourceModifier.Name)
 					require.Equal(t, []string{"nothing.holdfast.dev"}, built.IncludedResources, "nobody has said what may come")
 				}
@@ -276,7 +276,7 @@ func FuzzValidateRestore(f *testing.F) {
 	} {
 		f.Add([]byte(spec))
 	}
-	p := policy.Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{RestorePVs: policytest.Ptr(false), ExcludedResources: []string{"secrets"}}}
+	p := policy.Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{RestorePVs: new(false), ExcludedResources: []string{"secrets"}}}
 	f.Fuzz(func(t *testing.T, spec []byte) {
 		nar := restoreOf(nil)
 		if yaml.Unmarshal(spec, &nar.Spec) != nil {
@@ -290,7 +290,7 @@ func FuzzValidateRestore(f *testing.F) {
 			require.Equal(t, []string{policytest.Tenant}, built.IncludedNamespaces)
 			require.Nil(t, built.NamespaceMapping)
 			require.False(t, check.IsTrue(built.IncludeClusterResources))
-			require.Equal(t, policytest.Ptr(false), built.RestorePVs)
+			require.Equal(t, new(false), built.RestorePVs)
 		}
 	})
 }
