@@ -75,18 +75,18 @@ func TestADecisionByUpdateIsCarriedOutAndAnswered(t *testing.T) {
 		state    contract.Approval
 		made     string
 	}{
-		"approve": {world: locationtest.Situations()["first request"].Make, decision: "approve", state: contract.ApprovalApproved, made: "bucket"},
-		"reject":  {world: locationtest.Situations()["first request"].Make, decision: "reject", state: contract.ApprovalRejected},
+		"approve": {world: situations()["first request"].Make, decision: "approve", state: contract.ApprovalApproved, made: "bucket"},
+		"reject":  {world: situations()["first request"].Make, decision: "reject", state: contract.ApprovalRejected},
 		"approve an update": {
-			world: locationtest.Situations()["update of the spec"].Make, decision: "approve", state: contract.ApprovalApproved, made: "second",
+			world: situations()["update of the spec"].Make, decision: "approve", state: contract.ApprovalApproved, made: "second",
 		},
 		"reject an update": {
-			world: locationtest.Situations()["update of the spec"].Make, decision: "reject", state: contract.ApprovalRejected, made: "bucket",
+			world: situations()["update of the spec"].Make, decision: "reject", state: contract.ApprovalRejected, made: "bucket",
 		},
-		"revoke": {world: locationtest.Situations()["update of the spec"].Make, decision: "revoke", state: contract.ApprovalPending},
+		"revoke": {world: situations()["update of the spec"].Make, decision: "revoke", state: contract.ApprovalPending},
 		"approve what was rejected": {
 			world: func(t *testing.T) *fake.World {
-				world := locationtest.Situations()["update of the spec"].Make(t)
+				world := situations()["update of the spec"].Make(t)
 				locationtest.Decide("reject")(world)
 				locationtest.Settle(t, world)
 				return world
@@ -142,7 +142,7 @@ func decisionsOff(w *fake.World) {
 
 // Who is refused because of the way learns the reason and the other ways.
 func TestARefusedDecisionNamesTheOtherWays(t *testing.T) {
-	world := locationtest.Situations()["first request"].Make(t)
+	world := situations()["first request"].Make(t)
 	decisionsOff(world)
 	a := updated(t, world, shown(world, "reject"))
 	var application *temporal.ApplicationError
@@ -161,25 +161,25 @@ func TestADecisionIsRefusedByWhatThereIs(t *testing.T) {
 	}{
 		"nothing is pending":            {world: makeApproved, decision: "approve", want: contract.ErrorNothingToDecide},
 		"nothing is pending to reject":  {world: makeApproved, decision: "reject", want: contract.ErrorNothingToDecide},
-		"nothing is approved to revoke": {world: locationtest.Situations()["first request"].Make, decision: "revoke", want: contract.ErrorNothingToDecide},
+		"nothing is approved to revoke": {world: situations()["first request"].Make, decision: "revoke", want: contract.ErrorNothingToDecide},
 		"it is rejected already": {world: func(t *testing.T) *fake.World {
-			world := locationtest.Situations()["first request"].Make(t)
+			world := situations()["first request"].Make(t)
 			locationtest.Decide("reject")(world)
 			locationtest.Settle(t, world)
 			return world
 		}, decision: "reject", want: contract.ErrorNothingToDecide},
 		"the request has changed": {
-			world: locationtest.Situations()["first request"].Make, decision: "approve", want: contract.ErrorLookAgain, stale: true,
+			world: situations()["first request"].Make, decision: "approve", want: contract.ErrorLookAgain, stale: true,
 		},
 		"decisions through Temporal are off": {
-			world:  locationtest.Situations()["first request"].Make,
+			world:  situations()["first request"].Make,
 			change: decisionsOff, decision: "approve", want: contract.ErrorDecisionsOff,
 		},
 		"the location is being deleted": {
-			world: locationtest.Situations()["first request"].Make, change: locationtest.RemoveLocation, decision: "approve", want: contract.ErrorNothingToDecide,
+			world: situations()["first request"].Make, change: locationtest.RemoveLocation, decision: "approve", want: contract.ErrorNothingToDecide,
 		},
 		"the location is gone": {
-			world: locationtest.Situations()["first request"].Make, decision: "approve", want: contract.ErrorNothingToDecide,
+			world: situations()["first request"].Make, decision: "approve", want: contract.ErrorNothingToDecide,
 			change: func(w *fake.World) {
 				object := w.Location(workflowtest.Backup)
 				object.Finalizers = nil
@@ -191,7 +191,7 @@ func TestADecisionIsRefusedByWhatThereIs(t *testing.T) {
 			},
 		},
 		"approval is not required any more": {
-			world: locationtest.Situations()["first request"].Make, change: locationtest.SwitchApproval(false), decision: "approve", want: contract.ErrorNothingToDecide,
+			world: situations()["first request"].Make, change: locationtest.SwitchApproval(false), decision: "approve", want: contract.ErrorNothingToDecide,
 		},
 	}
 	for title, test := range tests {
@@ -223,7 +223,7 @@ func makeApproved(t *testing.T) *fake.World { return locationtest.Approved(t) }
 
 // An Update that comes before the workflow has read anything waits until it has.
 func TestAnEarlyDecisionWaitsForTheState(t *testing.T) {
-	world := locationtest.Situations()["first request"].Make(t)
+	world := situations()["first request"].Make(t)
 	decision := shown(world, "approve")
 	away := true
 	world.FailReads(func(runtime.Object) error {
@@ -249,7 +249,7 @@ func TestAnEarlyDecisionWaitsForTheState(t *testing.T) {
 func TestADecisionWhoseAnswerIsLostIsWrittenOnce(t *testing.T) {
 	for _, decision := range []contract.Decision{"approve", "reject", "revoke"} {
 		t.Run(string(decision), func(t *testing.T) {
-			world := locationtest.Situations()["update of the spec"].Make(t)
+			world := situations()["update of the spec"].Make(t)
 			lost := 0
 			world.Lose(func(verb string, object client.Object) error {
 				if _, is := object.(*locationtest.Request); is && verb == "patch" && lost == 0 {

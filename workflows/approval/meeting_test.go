@@ -16,7 +16,7 @@ import (
 
 // Two administrators decide about the same version: one of them has to look again.
 func TestOfTwoDecisionsOneHasToLookAgain(t *testing.T) {
-	world := locationtest.Situations()["first request"].Make(t)
+	world := situations()["first request"].Make(t)
 	decision := shown(world, "approve")
 	other := decision
 	other.Decision = contract.DecisionReject
@@ -57,7 +57,7 @@ func TestADecisionByKubectlMeetsOneByUpdate(t *testing.T) {
 	}
 	for title, arrange := range tests {
 		t.Run(title, func(t *testing.T) {
-			world := locationtest.Situations()["update of the spec"].Make(t)
+			world := situations()["update of the spec"].Make(t)
 			decision := shown(world, "approve")
 			arrange(world, func() { locationtest.Decide("reject")(world) })
 			a := updated(t, world, decision)
@@ -78,7 +78,7 @@ func TestADecisionByKubectlMeetsOneByUpdate(t *testing.T) {
 // The tenant edits the spec right after the decision about it was written: nobody is told that it was carried out.
 func TestADecisionByUpdateMeetsAnEditOfTheTenant(t *testing.T) {
 	for title, make := range map[string]func(*testing.T) *fake.World{
-		"first request": locationtest.Situations()["first request"].Make, "update": locationtest.Situations()["update of the spec"].Make,
+		"first request": situations()["first request"].Make, "update": situations()["update of the spec"].Make,
 	} {
 		t.Run(title, func(t *testing.T) {
 			world := make(t)
@@ -95,7 +95,7 @@ func TestADecisionByUpdateMeetsAnEditOfTheTenant(t *testing.T) {
 
 // A version that comes of a label, or of an edit with which nothing is due, is not told to the workflow.
 func TestWhoHasToLookAgainSeesWhatThereIs(t *testing.T) {
-	world := locationtest.Situations()["first request"].Make(t)
+	world := situations()["first request"].Make(t)
 	old := shown(world, "approve")
 	var first, second *answer
 	require.NoError(t, locationtest.ServeApproval(world, func(s *workflowtest.Scenario) {
@@ -121,7 +121,7 @@ func TestWhoHasToLookAgainSeesWhatThereIs(t *testing.T) {
 }
 
 func TestADecisionThatWaitsIsShown(t *testing.T) {
-	world := locationtest.Situations()["first request"].Make(t)
+	world := situations()["first request"].Make(t)
 	locationtest.EditLocation(func(spec *locationtest.VeleroLS) { spec.Provider = "" })(world)
 	locationtest.Settle(t, world)
 	assert.NotContains(t, signalled(t, world), "is on hold")

@@ -45,7 +45,7 @@ func TestRacesOfTheTenantTheAdministratorAndTheWorkflow(t *testing.T) {
 	const status, spec = "patch status", "patch"
 	second := locationtest.EditLocation(locationtest.Bucket("second"))
 	third := locationtest.EditLocation(locationtest.Bucket("third"))
-	firstRequest, atApproved := locationtest.Situations()["first request"].Make, makeApproved
+	firstRequest, atApproved := situations()["first request"].Make, makeApproved
 	tests := map[string]struct {
 		world             func(*testing.T) *fake.World
 		events            func(*fake.World)
@@ -55,57 +55,57 @@ func TestRacesOfTheTenantTheAdministratorAndTheWorkflow(t *testing.T) {
 	}{
 		"a decision between the storing of a new spec and the reset of the old decision counts": {
 			world: atApproved, events: func(w *fake.World) { second(w); justAfter(w, status, locationtest.Decide("reject")) },
-			pending: "second/keys", approved: "bucket/keys", reason: locationtest.ReasonRejected, decision: "reject",
+			pending: "second/keys", approved: "bucket/keys", reason: reasonRejected, decision: "reject",
 		},
 		"a decision at the moment of the reset is not overwritten": {
 			world: atApproved, events: func(w *fake.World) { second(w); justBefore(w, spec, locationtest.Decide("reject")) },
-			pending: "second/keys", approved: "bucket/keys", reason: locationtest.ReasonRejected, decision: "reject",
+			pending: "second/keys", approved: "bucket/keys", reason: reasonRejected, decision: "reject",
 		},
 		"a decision at the moment when a newer spec is stored is about the one before": {
 			world: firstRequest, events: func(w *fake.World) { second(w); justBefore(w, status, locationtest.Decide("approve")) },
-			pending: "second/keys", reason: locationtest.ReasonPending, decision: "pending",
+			pending: "second/keys", reason: reasonPending, decision: "pending",
 		},
 		"the tenant edits between the administrator's look and the decision": {
 			world: firstRequest, events: func(w *fake.World) { second(w); locationtest.Decide("approve")(w) },
-			pending: "second/keys", reason: locationtest.ReasonPending, decision: "pending",
+			pending: "second/keys", reason: reasonPending, decision: "pending",
 		},
 		"the tenant edits after the decision, before it is acted on": {
 			world: firstRequest, events: func(w *fake.World) { locationtest.Decide("approve")(w); second(w) },
-			pending: "second/keys", reason: locationtest.ReasonPending, decision: "pending",
+			pending: "second/keys", reason: reasonPending, decision: "pending",
 		},
 		"the tenant edits while an approval is written: what was seen is approved, the rest is pending": {
 			world: firstRequest, events: func(w *fake.World) { locationtest.Decide("approve")(w); justBefore(w, status, second) },
-			pending: "second/keys", approved: "bucket/keys", reason: locationtest.ReasonPending, decision: "pending",
+			pending: "second/keys", approved: "bucket/keys", reason: reasonPending, decision: "pending",
 		},
 		"the tenant edits again between the storing of a spec and the reset": {
 			world: atApproved, events: func(w *fake.World) { second(w); justAfter(w, status, third) },
-			pending: "third/keys", approved: "bucket/keys", reason: locationtest.ReasonPending, decision: "pending",
+			pending: "third/keys", approved: "bucket/keys", reason: reasonPending, decision: "pending",
 		},
 		"the tenant edits while a revocation is written": {
 			world: atApproved, events: func(w *fake.World) { locationtest.Revoke(w); justBefore(w, status, second) },
-			pending: "second/keys", reason: locationtest.ReasonPending, decision: "pending",
+			pending: "second/keys", reason: reasonPending, decision: "pending",
 		},
 		"an approval at the moment of a revocation's reset is about what is asked for again": {
-			world: locationtest.Situations()["update of the spec"].Make, events: func(w *fake.World) { locationtest.Revoke(w); justBefore(w, spec, locationtest.Decide("approve")) },
-			pending: "second/keys", reason: locationtest.ReasonPending, decision: "pending", // revoke wins
+			world: situations()["update of the spec"].Make, events: func(w *fake.World) { locationtest.Revoke(w); justBefore(w, spec, locationtest.Decide("approve")) },
+			pending: "second/keys", reason: reasonPending, decision: "pending", // revoke wins
 		},
 		"the tenant returns to the approved spec": {
-			world: locationtest.Situations()["update of the spec"].Make, events: locationtest.EditLocation(locationtest.Bucket("bucket")),
-			approved: "bucket/keys", reason: locationtest.ReasonApproved, decision: "pending",
+			world: situations()["update of the spec"].Make, events: locationtest.EditLocation(locationtest.Bucket("bucket")),
+			approved: "bucket/keys", reason: reasonApproved, decision: "pending",
 		},
 		"the tenant returns to the approved spec while the other is approved": {
-			world: locationtest.Situations()["update of the spec"].Make, events: func(w *fake.World) {
+			world: situations()["update of the spec"].Make, events: func(w *fake.World) {
 				locationtest.Decide("approve")(w)
 				locationtest.EditLocation(locationtest.Bucket("bucket"))(w)
 			},
-			approved: "bucket/keys", reason: locationtest.ReasonApproved, decision: "approve",
+			approved: "bucket/keys", reason: reasonApproved, decision: "approve",
 		},
 		"the credential changes while the spec is pending": {
 			world: firstRequest, events: func(w *fake.World) {
 				locationtest.AddOtherSecret(w)
 				locationtest.EditLocation(locationtest.Credential("other"))(w)
 			},
-			pending: "bucket/other", reason: locationtest.ReasonPending, decision: "pending",
+			pending: "bucket/other", reason: reasonPending, decision: "pending",
 		},
 		"the credential changes between the administrator's look and the decision": {
 			world: firstRequest, events: func(w *fake.World) {
@@ -113,21 +113,21 @@ func TestRacesOfTheTenantTheAdministratorAndTheWorkflow(t *testing.T) {
 				locationtest.EditLocation(locationtest.Credential("other"))(w)
 				locationtest.Decide("approve")(w)
 			},
-			approved: "bucket/other", reason: locationtest.ReasonApproved, decision: "approve",
+			approved: "bucket/other", reason: reasonApproved, decision: "approve",
 		},
 		"rejected, then approved": {
 			world: firstRequest, events: func(w *fake.World) {
 				locationtest.Decide("reject")(w)
 				justAfter(w, status, locationtest.Decide("approve"))
 			},
-			approved: "bucket/keys", reason: locationtest.ReasonApproved, decision: "approve",
+			approved: "bucket/keys", reason: reasonApproved, decision: "approve",
 		},
 		"rejected, then set back to pending": {
 			world: firstRequest, events: func(w *fake.World) {
 				locationtest.Decide("reject")(w)
 				justAfter(w, status, locationtest.Decide("pending"))
 			},
-			pending: "bucket/keys", reason: locationtest.ReasonPending, decision: "pending",
+			pending: "bucket/keys", reason: reasonPending, decision: "pending",
 		},
 	}
 	for title, test := range tests {
@@ -190,13 +190,13 @@ func TestAKillAtAnyWriteEndsInTheSame(t *testing.T) {
 	}{
 		"create":            {world: func(t *testing.T) *fake.World { return locationtest.Place(t, false) }},
 		"create and ask":    {world: func(t *testing.T) *fake.World { return locationtest.Place(t, true) }},
-		"approve":           {world: locationtest.Situations()["first request"].Make, event: locationtest.Decide("approve")},
-		"reject":            {world: locationtest.Situations()["first request"].Make, event: locationtest.Decide("reject")},
+		"approve":           {world: situations()["first request"].Make, event: locationtest.Decide("approve")},
+		"reject":            {world: situations()["first request"].Make, event: locationtest.Decide("reject")},
 		"ask for an update": {world: makeApproved, event: locationtest.EditLocation(locationtest.Bucket("second"))},
-		"approve an update": {world: locationtest.Situations()["update of the spec"].Make, event: locationtest.Decide("approve")},
+		"approve an update": {world: situations()["update of the spec"].Make, event: locationtest.Decide("approve")},
 		"revoke":            {world: makeApproved, event: locationtest.Revoke},
-		"revoke an update":  {world: locationtest.Situations()["update of the spec"].Make, event: locationtest.Revoke},
-		"return":            {world: locationtest.Situations()["update of the spec"].Make, event: locationtest.EditLocation(locationtest.Bucket("bucket"))},
+		"revoke an update":  {world: situations()["update of the spec"].Make, event: locationtest.Revoke},
+		"return":            {world: situations()["update of the spec"].Make, event: locationtest.EditLocation(locationtest.Bucket("bucket"))},
 		"rotate":            {world: makeApproved, event: locationtest.Rotate("Second")},
 		"forbid":            {world: makeApproved, event: locationtest.Forbid},
 		"change credential": {world: makeApproved, event: func(w *fake.World) {

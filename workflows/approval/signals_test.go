@@ -43,7 +43,7 @@ func TestADecisionBySignalIsCarriedOut(t *testing.T) {
 	}
 	for decision, test := range tests {
 		t.Run(string(decision), func(t *testing.T) {
-			world := locationtest.Situations()["update of the spec"].Make(t)
+			world := situations()["update of the spec"].Make(t)
 			details := signalled(t, world, shown(world, decision))
 			assert.Contains(t, details, test.want)
 			assert.Contains(t, details, "by Temporal identity "+fake.Identity+", not verified")
@@ -78,7 +78,7 @@ func TestADecisionBySignalThatIsRefusedSaysSo(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			world := locationtest.Situations()["first request"].Make(t)
+			world := situations()["first request"].Make(t)
 			details := signalled(t, world, test.payload(world))
 			assert.Contains(t, details, test.want)
 			assert.Contains(t, details, "**Pending since ")
@@ -91,7 +91,7 @@ func TestADecisionBySignalThatIsRefusedSaysSo(t *testing.T) {
 
 // Signals are counted as they stand in the history, so that a decision is put down to the one who made it.
 func TestUnreadableSignalsAreCounted(t *testing.T) {
-	world := locationtest.Situations()["first request"].Make(t)
+	world := situations()["first request"].Make(t)
 	world.Locations.Identity = func(_ context.Context, step contract.DecisionStep) (string, error) {
 		return fmt.Sprintf("signal number %d", step.SignalNumber), nil
 	}
@@ -128,7 +128,7 @@ func replaceRefresh(t *testing.T, s *workflowtest.Scenario, part func(contract.A
 // A signal or an Update that comes while the last activity runs is read before the workflow ends.
 func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 	t.Run("a change", func(t *testing.T) {
-		world := locationtest.Situations()["first request"].Make(t)
+		world := situations()["first request"].Make(t)
 		world.RequireApproval(false)
 		refreshes := 0
 		require.NoError(t, locationtest.ServeApproval(world, func(s *workflowtest.Scenario) {
@@ -143,7 +143,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 		assert.Greater(t, refreshes, 1)
 	})
 	t.Run("a decision by signal", func(t *testing.T) {
-		world := locationtest.Situations()["first request"].Make(t)
+		world := situations()["first request"].Make(t)
 		world.RequireApproval(false)
 		decision, refreshes := shown(world, "approve"), 0
 		require.NoError(t, locationtest.ServeApproval(world, func(s *workflowtest.Scenario) {
@@ -157,7 +157,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 		assert.Equal(t, oadpv1alpha1.RecordedApprove, world.ApprovalRequest(workflowtest.Backup).Status.LastDecision.Decision)
 	})
 	t.Run("two Updates", func(t *testing.T) {
-		world := locationtest.Situations()["first request"].Make(t)
+		world := situations()["first request"].Make(t)
 		decision := shown(world, "approve")
 		world.Fail(func(_ string, object client.Object) error {
 			if _, is := object.(*locationtest.Request); is {
@@ -188,7 +188,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 		}
 	})
 	t.Run("continue-as-new", func(t *testing.T) {
-		world := locationtest.Situations()["first request"].Make(t)
+		world := situations()["first request"].Make(t)
 		decision, refreshes := shown(world, "approve"), 0
 		s := locationtest.NewRun(world)
 		s.SetContinueAsNewSuggested(true)
@@ -208,7 +208,7 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 
 // What is to be carried out and comes to nothing, again and again, must not fill the history.
 func TestStepsOfAnApprovalThatComeToNothingEndTheRun(t *testing.T) {
-	world := locationtest.Situations()["first request"].Make(t)
+	world := situations()["first request"].Make(t)
 	steps := 0
 	s := locationtest.NewRun(world)
 	for _, name := range []string{contract.RefreshApproval.Name, contract.AdvanceApproval.Name} {
@@ -227,7 +227,7 @@ func TestStepsOfAnApprovalThatComeToNothingEndTheRun(t *testing.T) {
 
 // The workflow can always be reached while its location exists, and looks by itself should every signal be lost.
 func TestAnApprovalStaysOpen(t *testing.T) {
-	world := locationtest.Situations()["first request"].Make(t)
+	world := situations()["first request"].Make(t)
 	s := locationtest.NewRun(world)
 	s.RegisterDelayedCallback(func() {
 		answer, err := s.QueryWorkflow(contract.QueryState)

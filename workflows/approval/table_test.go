@@ -14,7 +14,7 @@ import (
 )
 
 func TestDecisionTable(t *testing.T) {
-	for title, s := range locationtest.Situations() {
+	for title, s := range situations() {
 		for decision, want := range s.ByDecision {
 			for _, revoked := range []bool{false, true} {
 				if revoked {
@@ -59,7 +59,7 @@ func TestDecisionTable(t *testing.T) {
 	}
 }
 
-func assertVerdict(t *testing.T, world *fake.World, want locationtest.Verdict, before *oadpv1alpha1.ApprovalRecord, decided int64) {
+func assertVerdict(t *testing.T, world *fake.World, want verdict, before *oadpv1alpha1.ApprovalRecord, decided int64) {
 	t.Helper()
 	got := world.ApprovalRequest(workflowtest.Backup)
 	asked := got.Status.VeleroBackupStorageLocationApprovalRequest

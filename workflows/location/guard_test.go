@@ -8,6 +8,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,7 +41,7 @@ func TestALocationThatTheAPIServerRefusesSaysSo(t *testing.T) {
 		asked := refuseLocations(world)
 		locationtest.Settle(t, world)
 		assert.Contains(t, locationtest.Conditions(world), refused)
-		assert.Contains(t, locationtest.Message(world, oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced), "must be something else")
+		assert.Contains(t, message(world, oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced), "must be something else")
 		assert.LessOrEqual(t, *asked, 2, "it does not ask for ever")
 		world.Fail(nil)
 		locationtest.EditLocation(locationtest.Bucket("second"))(world)
@@ -61,7 +62,9 @@ func TestALocationThatTheAPIServerRefusesSaysSo(t *testing.T) {
 		assert.Equal(t, "Second", locationtest.Copied(world))
 	})
 	t.Run("when an update is approved", func(t *testing.T) {
-		world := locationtest.Situations()["update of the spec"].Make(t)
+		world := locationtest.Approved(t)
+		locationtest.EditLocation(locationtest.Bucket("second"))(world)
+		locationtest.Settle(t, world)
 		refuseLocations(world)
 		locationtest.Decide("approve")(world)
 		locationtest.Settle(t, world)
@@ -96,7 +99,7 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 				before := make()
 				require.NoError(t, world.Client.Get(t.Context(), client.ObjectKeyFromObject(before), before))
 				assert.EqualValues(t, "uid-of-a-stranger", before.GetUID())
-				assert.Contains(t, locationtest.Message(world, oadpv1alpha1.NonAdminConditionAccepted), "ask an administrator to remove it")
+				assert.Contains(t, message(world, oadpv1alpha1.NonAdminConditionAccepted), "ask an administrator to remove it")
 				assert.Equal(t, oadpv1alpha1.NonAdminPhaseBackingOff, world.Location(workflowtest.Backup).Status.Phase)
 
 				world.Remove(before)
@@ -129,7 +132,7 @@ func TestWhatHasLostOurMarksIsLeftAlone(t *testing.T) {
 				require.NoError(t, world.Client.Update(t.Context(), made))
 				locationtest.Settle(t, world)
 				assert.NotNil(t, get(world))
-				assert.Contains(t, locationtest.Message(world, oadpv1alpha1.NonAdminConditionAccepted), "ask an administrator to remove it")
+				assert.Contains(t, message(world, oadpv1alpha1.NonAdminConditionAccepted), "ask an administrator to remove it")
 
 				world.Remove(get(world))
 				locationtest.Settle(t, world)
@@ -214,4 +217,12 @@ func TestADroppedFinalizerComesBack(t *testing.T) {
 			assert.Nil(t, world.Copy(workflowtest.Backup))
 		})
 	}
+}
+
+// message returns that condition's message.
+func message(world *fake.World, kind oadpv1alpha1.NonAdminCondition) string {
+	if c := meta.FindStatusCondition(world.Location(workflowtest.Backup).Status.Conditions, string(kind)); c != nil {
+		return c.Message
+	}
+	return ""
 }

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -165,14 +164,6 @@ func Conditions(world *fake.World) []string {
 		all = append(all, c.Type+"="+string(c.Status)+"/"+c.Reason)
 	}
 	return all
-}
-
-// Message returns that condition's message.
-func Message(world *fake.World, kind oadpv1alpha1.NonAdminCondition) string {
-	if c := meta.FindStatusCondition(world.Location(workflowtest.Backup).Status.Conditions, string(kind)); c != nil {
-		return c.Message
-	}
-	return ""
 }
 
 // Decide writes an administrator's decision.
