@@ -29,20 +29,16 @@ func newPool(name contract.Pool, state contract.PoolState) *pool {
 		p.Most = append(p.Most, contract.MaxTurnsCarried)
 	}
 	p.Resume(state.Carried)
-	for _, member := range state.Members {
-		p.Members = append(p.Members, memberOf(member))
-	}
-	for _, turn := range state.Turns {
-		p.Turns = append(p.Turns, turns.Turn[contract.TurnKey]{
-			Member: memberOf(turn.TurnMember), Began: turn.Turn, ClosedSince: turn.ClosedSince,
-		})
-	}
+	p.Members = turns.Each(state.Members, memberOf)
+	p.Turns = turns.Each(state.Turns, func(turn contract.HeldTurn) turns.Turn[contract.TurnKey] {
+		return turns.Turn[contract.TurnKey]{Member: memberOf(turn.TurnMember), Began: turn.Turn, ClosedSince: turn.ClosedSince}
+	})
 	return p
 }
 
 // state is what the next run needs.
 func (p *pool) state(now int64) contract.PoolState {
-	return contract.PoolState{Members: shownAll(p.Members), Turns: p.running(), Carried: p.Carry(now), Override: p.override}
+	return contract.PoolState{Members: turns.Each(p.Members, shown), Turns: p.running(), Carried: p.Carry(now), Override: p.override}
 }
 
 func memberOf(member contract.TurnMember) turns.Member[contract.TurnKey] {
@@ -59,32 +55,18 @@ func shown(member turns.Member[contract.TurnKey]) contract.TurnMember {
 	}
 }
 
-func shownAll(members []turns.Member[contract.TurnKey]) []contract.TurnMember {
-	var all []contract.TurnMember
-	for _, member := range members {
-		all = append(all, shown(member))
-	}
-	return all
-}
-
 // running returns the turns that run.
 func (p *pool) running() []contract.HeldTurn {
-	var running []contract.HeldTurn
-	for _, turn := range p.Turns {
-		running = append(running, contract.HeldTurn{
-			TurnMember: shown(turn.Member), Turn: turn.Began, ClosedSince: turn.ClosedSince,
-		})
-	}
-	return running
+	return turns.Each(p.Turns, func(turn turns.Turn[contract.TurnKey]) contract.HeldTurn {
+		return contract.HeldTurn{TurnMember: shown(turn.Member), Turn: turn.Began, ClosedSince: turn.ClosedSince}
+	})
 }
 
 // namespaces returns the order of the namespaces, for a listing.
 func (p *pool) namespaces(now int64) []contract.Lane {
-	var lanes []contract.Lane
-	for _, lane := range p.Carry(now).Lanes {
-		lanes = append(lanes, contract.Lane{Namespaces: lane.Namespaces})
-	}
-	return lanes
+	return turns.Each(p.Carry(now).Lanes, func(lane contract.Lane) contract.Lane {
+		return contract.Lane{Namespaces: lane.Namespaces}
+	})
 }
 
 // pace sets the limit and the weights that hold now. It returns when that changes by itself, or 0.
@@ -107,7 +89,7 @@ func (p *pool) timeout(seconds int64) int64 {
 	var at int64
 	for _, turn := range p.Turns {
 		if seconds > 0 {
-			at = sooner(at, turn.Began+seconds)
+			at = turns.Earlier(at, turn.Began+seconds)
 		}
 	}
 	return at

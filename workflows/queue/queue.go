@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
@@ -16,6 +17,13 @@ const (
 	// findLimit limits one listing of all objects.
 	findLimit = 5 * time.Minute
 )
+
+// Kind is how the workflow is run.
+var Kind = kinds.Kind{
+	Kind:       contract.KindVeleroQueue,
+	Activities: contract.Names(contract.FindTurns, contract.GiveTurns, contract.ReturnTurn),
+	Run:        kinds.Serving(Workflow),
+}
 
 // Workflow gives turns before Velero for as long as the policy limits them. A turn begins when the object's workflow is
 // signalled that it has one, and ends when Velero has finished, when the workflow gives it back, or at the policy's timeout.
@@ -158,7 +166,10 @@ func (r *queueRun) Receive(ctx workflow.Context) {
 	now := workflow.Now(ctx).Unix()
 	for r.returned.Len() > 0 {
 		var back contract.TurnReturn
-		if of := r.received(r.returned, &back, func() contract.Pool { return back.Pool }); of != nil && back.Cluster == r.cluster {
+		if !r.returned.ReceiveAsync(&back) {
+			continue
+		}
+		if of := r.pool(back.Pool); of != nil && back.Cluster == r.cluster {
 			r.NoteMessage(back.TurnKey)
 			of.takeBack(back, now)
 		}
@@ -220,13 +231,6 @@ func (r *queueRun) doubtEnds() {
 // unlimited reports whether the policy, as it was read last, gives no turns of the pool. When it does, the objects are listed.
 func (r *queueRun) unlimited(pool contract.Pool) bool { return r.Found && r.rules.Limits[pool] == 0 }
 
-func (r *queueRun) received(from workflow.ReceiveChannel, into any, pool func() contract.Pool) *pool {
-	if !from.ReceiveAsync(into) {
-		return nil
-	}
-	return r.pool(pool())
-}
-
 func valid(request contract.TurnRequest) bool {
 	return request.Namespace != "" && request.Name != "" && request.UID != "" &&
 		request.Lane >= 0 && request.Lane < contract.TurnLanes
@@ -250,16 +254,8 @@ func (r *queueRun) Pace(ctx workflow.Context) {
 		} else if r.Found {
 			of.clear()
 		}
-		r.Until = sooner(r.Until, sooner(until, of.timeout(r.rules.Timeout)))
+		r.Until = turns.Earlier(r.Until, turns.Earlier(until, of.timeout(r.rules.Timeout)))
 	}
-}
-
-// sooner returns the earlier of two times; 0 is none.
-func sooner(a, b int64) int64 {
-	if a == 0 || (b != 0 && b < a) {
-		return b
-	}
-	return a
 }
 
 // Give notes a turn for Deliver.

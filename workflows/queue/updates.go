@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,27 +23,19 @@ const (
 
 // handle answers queries and Updates.
 func (r *queueRun) handle(ctx workflow.Context) error {
-	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.VeleroQueueState, error) {
-		return r.state(workflow.Now(ctx).Unix()), nil
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetQueryHandler(ctx, contract.QueryTurnOrder, func() (contract.TurnOrder, error) {
-		return r.order(workflow.Now(ctx).Unix()), nil
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateNextTurn, r.next, workflow.UpdateHandlerOptions{
-		Validator: r.validateNext, Description: "Give an object the next turn",
-	})
-	if err != nil {
-		return err
-	}
-	return workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateSetTurnLimit, r.setLimit, workflow.UpdateHandlerOptions{
-		Validator: r.validateLimit, Description: "Set for a time how many turns are given at once",
-	})
+	return errors.Join(
+		workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.VeleroQueueState, error) {
+			return r.state(workflow.Now(ctx).Unix()), nil
+		}),
+		workflow.SetQueryHandler(ctx, contract.QueryTurnOrder, func() (contract.TurnOrder, error) {
+			return r.order(workflow.Now(ctx).Unix()), nil
+		}),
+		workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateNextTurn, r.next, workflow.UpdateHandlerOptions{
+			Validator: r.validateNext, Description: "Give an object the next turn",
+		}),
+		workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateSetTurnLimit, r.setLimit, workflow.UpdateHandlerOptions{
+			Validator: r.validateLimit, Description: "Set for a time how many turns are given at once",
+		}))
 }
 
 func (r *queueRun) state(now int64) contract.VeleroQueueState {
@@ -53,7 +46,7 @@ func (r *queueRun) state(now int64) contract.VeleroQueueState {
 	for _, of := range r.pools {
 		state.Pools = append(state.Pools, contract.PoolShown{
 			Pool: of.name, Limit: of.Limit, Override: of.override, Turns: of.running(),
-			Waiting: shownAll(of.Order(now)), Beyond: of.Beyond.Count,
+			Waiting: turns.Each(of.Order(now), shown), Beyond: of.Beyond.Count,
 		})
 	}
 	return state
@@ -266,7 +259,7 @@ func (p *pool) details(now int64) string {
 		}
 		return line
 	})
-	next := shownAll(p.Head(now, turns.Shown))
+	next := turns.Each(p.Head(now, turns.Shown), shown)
 	return text + turns.Listed("Next turns, in this order:", next, len(p.Members), func(member contract.TurnMember) string {
 		line := fmt.Sprintf("- `%s` (%s)", details.OneLine(member.String()), contract.LaneName(member.Lane))
 		if member.First {

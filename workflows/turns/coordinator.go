@@ -251,15 +251,15 @@ func (c *Coordinator[K]) planCheck(now int64) {
 // sleep sets the timer that wakes the run when the next turn, refill or check is due.
 func (c *Coordinator[K]) sleep(ctx workflow.Context) {
 	c.planCheck(workflow.Now(ctx).Unix())
-	at := earlier(c.NextCheck, c.Until)
+	at := Earlier(c.NextCheck, c.Until)
 	for _, queue := range c.Queues {
-		at = earlier(at, earlier(queue.Next(), queue.refillAt(workflow.Now(ctx).Unix())))
+		at = Earlier(at, Earlier(queue.Next(), queue.refillAt(workflow.Now(ctx).Unix())))
 	}
 	c.wake(ctx, at)
 }
 
-// earlier returns the earlier of two times; 0 is none.
-func earlier(a, b int64) int64 {
+// Earlier returns the earlier of two times; 0 is none.
+func Earlier(a, b int64) int64 {
 	if a == 0 || (b != 0 && b < a) {
 		return b
 	}

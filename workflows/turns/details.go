@@ -5,6 +5,15 @@ import "fmt"
 // Shown is how many of a list the details show.
 const Shown = 50
 
+// Each returns the list with each element as another type has it; nil if it is empty.
+func Each[From, To any](list []From, as func(From) To) []To {
+	var each []To
+	for _, element := range list {
+		each = append(each, as(element))
+	}
+	return each
+}
+
 // Listed returns, in Markdown, a heading and the first of a list of total entries; empty if there are none.
 func Listed[T any](heading string, list []T, total int, line func(T) string) string {
 	if len(list) == 0 {

@@ -23,8 +23,6 @@ const (
 	fdbClusterSettling = 30 * time.Second
 	// FDBClusterIdle is how long an owner without members waits for a request.
 	FDBClusterIdle = 10 * time.Minute
-	// fdbCommandHeartbeat is after how long without a heartbeat the worker that runs a command counts as lost.
-	fdbCommandHeartbeat = 20 * time.Second
 )
 
 // Kind is how the workflow is run.
@@ -41,18 +39,16 @@ func Workflow(ctx workflow.Context, in contract.FDBClusterInput) error {
 		in.Since = workflow.Now(ctx).Unix()
 	}
 	run := &clusterRun{in: in, lastRequest: workflow.Now(ctx)}
-	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBClusterState, error) {
-		return contract.FDBClusterState{
-			Members: run.in.Members, Running: run.running, Requester: run.requester, Waiting: run.waiting(),
-		}, nil
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateFDBCluster, run.request, workflow.UpdateHandlerOptions{
-		Validator:   run.validate,
-		Description: "Enter the state that a backup requests of the agents, and run a command for it",
-	})
+	err := errors.Join(
+		workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBClusterState, error) {
+			return contract.FDBClusterState{
+				Members: run.in.Members, Running: run.running, Requester: run.requester, Waiting: run.waiting(),
+			}, nil
+		}),
+		workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateFDBCluster, run.request, workflow.UpdateHandlerOptions{
+			Validator:   run.validate,
+			Description: "Enter the state that a backup requests of the agents, and run a command for it",
+		}))
 	if err != nil {
 		return err
 	}
@@ -231,7 +227,7 @@ func runCommand(ctx workflow.Context, request contract.FDBCommandRequest) contra
 		TaskQueue:              request.Queue,
 		ScheduleToStartTimeout: contract.FDBCommandStart,
 		StartToCloseTimeout:    tools.CommandRun(request.Command.Operation),
-		HeartbeatTimeout:       fdbCommandHeartbeat,
+		HeartbeatTimeout:       tools.Heartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 		Priority:               request.Command.Ref.Fairness(),
 	}, run.WithSummary(fdbCommandSummary(*request.Command, request.Member.Name)), *request.Command)

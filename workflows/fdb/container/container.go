@@ -1,6 +1,7 @@
 package container
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,16 +32,14 @@ func Workflow(ctx workflow.Context, in contract.FDBContainerInput) error {
 	if in.Since == 0 {
 		run.guard.Since = workflow.Now(ctx).Unix()
 	}
-	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBContainerState, error) {
-		return contract.FDBContainerState{Users: run.guard.Users, Holder: run.guard.Holder, Settled: run.guard.Settled}, nil
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateFDBContainer, run.request, workflow.UpdateHandlerOptions{
-		Validator:   run.validate,
-		Description: "Enter a user of the container, or hold it alone to expire or delete it",
-	})
+	err := errors.Join(
+		workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBContainerState, error) {
+			return contract.FDBContainerState{Users: run.guard.Users, Holder: run.guard.Holder, Settled: run.guard.Settled}, nil
+		}),
+		workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateFDBContainer, run.request, workflow.UpdateHandlerOptions{
+			Validator:   run.validate,
+			Description: "Enter a user of the container, or hold it alone to expire or delete it",
+		}))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/fdb/throttle"
+	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
@@ -26,6 +27,13 @@ const (
 	fdbPaceEffect = "fdb-expiry-pace"
 )
 
+// Kind is how the workflow is run.
+var Kind = kinds.Kind{
+	Kind:       contract.KindFDBExpiryQueue,
+	Activities: contract.Names(contract.SignalFDBExpiryQueue, contract.StartFDBExpiry, contract.FindFDBExpiries),
+	Run:        kinds.Serving(Workflow),
+}
+
 // Workflow lets the FoundationDBBackups of a Kubernetes cluster expire, or delete, their data a few at a time. Turns go round the
 // namespaces; within one the first in the queue has its turn, and goes to the end. A turn is a workflow of its own, which reports
 // how far it is; one that was lost is started again and finds its pod. The queue ends when no backup wants a turn and none runs;
@@ -38,12 +46,7 @@ func Workflow(ctx workflow.Context, in contract.FDBExpiryQueueInput, options cal
 	}
 	run.Resume(in.Carried)
 	run.Most = []int{contract.LaneDelete: contract.MaxDeletions, contract.LaneExpire: contract.MaxCarried}
-	for _, entry := range in.Entries {
-		run.Members = append(run.Members, fdbMemberOf(entry))
-	}
-	for _, turn := range in.Turns {
-		run.Turns = append(run.Turns, fdbTurnOf(turn))
-	}
+	run.Members, run.Turns = turns.Each(in.Entries, fdbMemberOf), turns.Each(in.Turns, fdbTurnOf)
 	run.Coordinator = turns.Coordinator[contract.ObjectRef]{
 		User: run, Queues: []*turns.Queue[contract.ObjectRef]{&run.Queue}, Found: in.Found,
 		Grace: int64(turns.CensusInterval / time.Second),
@@ -72,13 +75,12 @@ type queueRun struct {
 func (r *queueRun) Find(ctx workflow.Context) error {
 	wishes := r.wishes
 	r.wishes = nil
-	request := contract.FDBExpiryQueueInput{Cluster: r.cluster}
-	for _, lane := range r.Carry(workflow.Now(ctx).Unix()).Lanes {
-		request.Carried.Lanes = append(request.Carried.Lanes, contract.Lane{Namespaces: lane.Namespaces})
+	request := contract.FDBExpiryQueueInput{
+		Cluster: r.cluster, Named: turns.Each(wishes, func(wish *wish) contract.FDBQueueName { return wish.name }),
 	}
-	for _, wish := range wishes {
-		request.Named = append(request.Named, wish.name)
-	}
+	request.Carried.Lanes = turns.Each(r.Carry(workflow.Now(ctx).Unix()).Lanes, func(lane contract.Lane) contract.Lane {
+		return contract.Lane{Namespaces: lane.Namespaces}
+	})
 	found, err := call.LocalFirstWithin(ctx, r.options.Limits, throttle.FDBFindLimit, contract.FindFDBExpiries, request)
 	if err != nil {
 		return err
@@ -175,7 +177,7 @@ func (r *queueRun) WorkflowID(ref contract.ObjectRef) string {
 // Next hands everything over to the next run.
 func (r *queueRun) Next(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiryQueue.Workflow, contract.FDBExpiryQueueInput{
-		Cluster: r.cluster, Found: r.Found, Entries: fdbEntriesOf(r.Members), Turns: r.running(), Limit: r.limit,
+		Cluster: r.cluster, Found: r.Found, Entries: turns.Each(r.Members, fdbEntryOf), Turns: r.running(), Limit: r.limit,
 		Carried: r.Carry(workflow.Now(ctx).Unix()),
 	})
 }

@@ -40,15 +40,11 @@ func fdbMemberOf(entry contract.FDBQueueEntry) turns.Member[contract.ObjectRef] 
 	}
 }
 
-func fdbEntriesOf(members []turns.Member[contract.ObjectRef]) []contract.FDBQueueEntry {
-	var entries []contract.FDBQueueEntry
-	for _, member := range members {
-		entries = append(entries, contract.FDBQueueEntry{
-			Ref: member.Key, Job: contract.FDBJob(member.Job), First: member.First,
-			NotBefore: member.NotBefore, Last: member.Last, Outcome: contract.FDBTurnOutcome(member.Outcome),
-		})
+func fdbEntryOf(member turns.Member[contract.ObjectRef]) contract.FDBQueueEntry {
+	return contract.FDBQueueEntry{
+		Ref: member.Key, Job: contract.FDBJob(member.Job), First: member.First,
+		NotBefore: member.NotBefore, Last: member.Last, Outcome: contract.FDBTurnOutcome(member.Outcome),
 	}
-	return entries
 }
 
 func fdbTurnOf(turn contract.FDBTurn) turns.Turn[contract.ObjectRef] {
@@ -60,13 +56,11 @@ func fdbTurnOf(turn contract.FDBTurn) turns.Turn[contract.ObjectRef] {
 
 // running returns the turns that run.
 func (s *turnStates) running() []contract.FDBTurn {
-	var running []contract.FDBTurn
-	for _, turn := range s.Turns {
-		running = append(running, contract.FDBTurn{
+	return turns.Each(s.Turns, func(turn turns.Turn[contract.ObjectRef]) contract.FDBTurn {
+		return contract.FDBTurn{
 			Ref: turn.Key, Job: contract.FDBJob(turn.Job), Turn: turn.Began, Closing: turn.Closing, ClosedSince: turn.ClosedSince,
-		})
-	}
-	return running
+		}
+	})
 }
 
 // request notes what a backup wants. If it has an entry, that keeps its place. A running turn is not affected.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/turns"
 )
 
 const (
@@ -21,8 +22,8 @@ func turnRef(name string) contract.ObjectRef {
 
 // shownTurns is "names of the entries with their times | turns".
 func shownTurns(s *turnStates) string {
-	var entries, turns []string
-	for _, entry := range fdbEntriesOf(s.Members) {
+	var entries, running []string
+	for _, entry := range turns.Each(s.Members, fdbEntryOf) {
 		text := entry.Ref.Name
 		if entry.NotBefore != 0 {
 			text += fmt.Sprintf("@%d", entry.NotBefore)
@@ -37,9 +38,9 @@ func shownTurns(s *turnStates) string {
 		if turn.ClosedSince != 0 {
 			text += "?"
 		}
-		turns = append(turns, text)
+		running = append(running, text)
 	}
-	return strings.Join(entries, " ") + " | " + strings.Join(turns, " ")
+	return strings.Join(entries, " ") + " | " + strings.Join(running, " ")
 }
 
 func TestTurnsOfTheQueue(t *testing.T) {
@@ -241,7 +242,7 @@ func TestARemovedBackupIsOutUntilItAsks(t *testing.T) {
 	assert.True(t, out.met)
 	s.refill(found, nil, 1100)
 	assert.Nil(t, s.Member(turnRef("x")))
-	for _, entry := range fdbEntriesOf(s.Members) {
+	for _, entry := range turns.Each(s.Members, fdbEntryOf) {
 		s.request(entry.Ref, contract.FDBJobNone, 1150)
 	}
 	s.request(turnRef("x"), expire, 1200) // its object's workflow asks

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
@@ -13,29 +14,20 @@ import (
 
 // handle answers queries and Updates.
 func (r *queueRun) handle(ctx workflow.Context) error {
-	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBExpiryQueueState, error) {
-		return contract.FDBExpiryQueueState{
-			Limit: r.Limit, Turns: r.running(), Entries: fdbEntriesOf(r.Order(workflow.Now(ctx).Unix())), Beyond: r.Beyond.Count,
-		}, nil
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateExpireNow, r.expireNow, workflow.UpdateHandlerOptions{
-		Validator: r.validateName, Description: "Put a backup first, regardless of the minimum interval",
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateRemoveEntry, r.removeEntry, workflow.UpdateHandlerOptions{
-		Validator: r.validateName, Description: "Remove a backup from the queue until it asks again",
-	})
-	if err != nil {
-		return err
-	}
-	return workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateSetExpiryLimit, r.setLimit, workflow.UpdateHandlerOptions{
-		Validator: r.validateLimit, Description: "Set how many turns may run at a time",
-	})
+	return errors.Join(
+		workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBExpiryQueueState, error) {
+			entries := turns.Each(r.Order(workflow.Now(ctx).Unix()), fdbEntryOf)
+			return contract.FDBExpiryQueueState{Limit: r.Limit, Turns: r.running(), Entries: entries, Beyond: r.Beyond.Count}, nil
+		}),
+		workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateExpireNow, r.expireNow, workflow.UpdateHandlerOptions{
+			Validator: r.validateName, Description: "Put a backup first, regardless of the minimum interval",
+		}),
+		workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateRemoveEntry, r.removeEntry, workflow.UpdateHandlerOptions{
+			Validator: r.validateName, Description: "Remove a backup from the queue until it asks again",
+		}),
+		workflow.SetUpdateHandlerWithOptions(ctx, contract.UpdateSetExpiryLimit, r.setLimit, workflow.UpdateHandlerOptions{
+			Validator: r.validateLimit, Description: "Set how many turns may run at a time",
+		}))
 }
 
 func refuse(format string, args ...any) error {
@@ -172,7 +164,7 @@ func (r *queueRun) Details(now int64) string {
 		}
 		return line
 	})
-	order := fdbEntriesOf(r.Head(now, turns.Shown))
+	order := turns.Each(r.Head(now, turns.Shown), fdbEntryOf)
 	return text + turns.Listed("Next turns, in this order:", order, len(r.Members), func(entry contract.FDBQueueEntry) string {
 		line := fmt.Sprintf("- `%s` (%s)", details.OneLine(entry.Ref.String()), entry.Job)
 		if entry.NotBefore != 0 {

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
+	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/turns"
 )
 
@@ -27,6 +28,13 @@ const (
 	FDBFindLimit = time.Minute
 )
 
+// Kind is how the workflow is run.
+var Kind = kinds.Kind{
+	Kind:       contract.KindFDBThrottle,
+	Activities: contract.Names(contract.SignalFDBThrottle, contract.FindFirstSnapshots),
+	Run:        kinds.Serving(Workflow),
+}
+
 // Workflow lets the FoundationDBBackups of a Kubernetes cluster start their first snapshots a few at a time. Turns go round the
 // namespaces, and within one they come in the order of the requests. A backup has its slot until it releases it, or until its
 // workflow is gone and no command that it requested can run any more. The throttle ends when no backup has or wants a slot; the
@@ -38,20 +46,15 @@ func Workflow(ctx workflow.Context, in contract.FDBThrottleInput, options call.O
 		requests: workflow.GetSignalChannel(ctx, contract.SignalSlot),
 	}
 	run.slots.Resume(in.Carried)
-	for _, holder := range in.Holders {
-		run.slots.Turns = append(run.slots.Turns, SlotOf(holder))
-	}
-	for _, holder := range in.Waiting {
-		run.slots.Members = append(run.slots.Members, SlotOf(holder).Member)
-	}
+	run.slots.Turns, run.slots.Members = turns.Each(in.Holders, SlotOf), turns.Each(in.Waiting, memberOf)
 	run.Coordinator = turns.Coordinator[string]{
 		User: run, Queues: []*turns.Queue[string]{&run.slots}, Found: in.Found, Everybody: true,
 		Interval: int64(turns.CensusInterval / time.Second), Grace: int64(contract.FDBSlotGrace / time.Second),
 	}
 	err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.FDBThrottleState, error) {
 		return contract.FDBThrottleState{
-			Limit: run.slots.Limit, Holders: run.holders(), Waiting: waitingFor(run.slots.Order(workflow.Now(ctx).Unix())),
-			Beyond: run.slots.Beyond.Count,
+			Limit: run.slots.Limit, Holders: turns.Each(run.slots.Turns, holderOf),
+			Waiting: turns.Each(run.slots.Order(workflow.Now(ctx).Unix()), waiting), Beyond: run.slots.Beyond.Count,
 		}, nil
 	})
 	if err != nil {
@@ -78,22 +81,16 @@ func SlotOf(holder contract.FDBHolder) turns.Turn[string] {
 	}
 }
 
-func (r *throttleRun) holders() []contract.FDBHolder {
-	var holders []contract.FDBHolder
-	for _, slot := range r.slots.Turns {
-		holders = append(holders, contract.FDBHolder{
-			WorkflowID: slot.Key, Namespace: slot.Namespace, Since: slot.Began, ClosedSince: slot.ClosedSince,
-		})
+func memberOf(holder contract.FDBHolder) turns.Member[string] { return SlotOf(holder).Member }
+
+func holderOf(slot turns.Turn[string]) contract.FDBHolder {
+	return contract.FDBHolder{
+		WorkflowID: slot.Key, Namespace: slot.Namespace, Since: slot.Began, ClosedSince: slot.ClosedSince,
 	}
-	return holders
 }
 
-func waitingFor(members []turns.Member[string]) []contract.FDBHolder {
-	var waiting []contract.FDBHolder
-	for _, member := range members {
-		waiting = append(waiting, contract.FDBHolder{WorkflowID: member.Key, Namespace: member.Namespace, Since: member.Since})
-	}
-	return waiting
+func waiting(member turns.Member[string]) contract.FDBHolder {
+	return contract.FDBHolder{WorkflowID: member.Key, Namespace: member.Namespace, Since: member.Since}
 }
 
 // Find lists the backups that wait and, at the start, those that are in their first snapshot already, which count.
@@ -113,11 +110,7 @@ func (r *throttleRun) Find(ctx workflow.Context) error {
 		RecordRequest(&r.slots, contract.FDBSlotCount, contract.FDBHolder{WorkflowID: id, Since: now})
 		r.slots.Again(id) // it gets the grant, and releases the slot if it needs none
 	}
-	var waiting []turns.Member[string]
-	for _, holder := range found.Waiting {
-		waiting = append(waiting, SlotOf(holder).Member)
-	}
-	r.slots.Refill(now, waiting, ptr.Deref(found.Beyond, contract.Beyond{}))
+	r.slots.Refill(now, turns.Each(found.Waiting, memberOf), ptr.Deref(found.Beyond, contract.Beyond{}))
 	return nil
 }
 
@@ -208,8 +201,8 @@ func (r *throttleRun) WorkflowID(id string) string { return id }
 // Next hands everything over to the next run.
 func (r *throttleRun) Next(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBThrottle.Workflow, contract.FDBThrottleInput{
-		Cluster: r.cluster, Found: r.Found, Holders: r.holders(), Waiting: waitingFor(r.slots.Members),
-		Carried: r.slots.Carry(workflow.Now(ctx).Unix()),
+		Cluster: r.cluster, Found: r.Found, Holders: turns.Each(r.slots.Turns, holderOf),
+		Waiting: turns.Each(r.slots.Members, waiting), Carried: r.slots.Carry(workflow.Now(ctx).Unix()),
 	})
 }
 
@@ -225,7 +218,7 @@ func (r *throttleRun) Details(now int64) string {
 	}
 	return fmt.Sprintf("**First snapshots:** %d of at most %d at a time; %d wait.\n",
 		len(r.slots.Turns), r.slots.Limit, len(r.slots.Members)) +
-		turns.Listed("Have a slot:", r.holders(), len(r.slots.Turns), line) +
-		turns.Listed("Wait, in this order:", waitingFor(r.slots.Head(now, turns.Shown)), len(r.slots.Members), line) +
+		turns.Listed("Have a slot:", turns.Each(r.slots.Turns, holderOf), len(r.slots.Turns), line) +
+		turns.Listed("Wait, in this order:", turns.Each(r.slots.Head(now, turns.Shown), waiting), len(r.slots.Members), line) +
 		r.slots.BeyondText()
 }

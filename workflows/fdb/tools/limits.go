@@ -8,8 +8,8 @@ import (
 
 // Limits of the activities that run FoundationDB's tools.
 const (
-	PickUp           = time.Minute // how long until a worker with the tools starts the activity
-	Heartbeat        = 20 * time.Second
+	PickUp           = time.Minute      // how long until a worker with the tools starts the activity
+	Heartbeat        = 20 * time.Second // without one for so long the worker counts as lost
 	InspectTimeout   = 6 * time.Minute
 	InspectAttempts  = 3
 	MaxCommandsInRow = 8
