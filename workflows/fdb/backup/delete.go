@@ -26,7 +26,7 @@ func (r *backupRun) ending() bool {
 func (r *backupRun) release(ctx workflow.Context) error {
 	now := workflow.Now(ctx)
 	due, abandoned := ReleaseDue(r.situation(), r.failed, now, r.limits(ctx).ResourceTimeout)
-	r.In.Memory = NoticeUnreachable(r.situation(), now)
+	r.In.Memory.UnreachableSince = tools.UnreachableSince(r.In.Memory.UnreachableSince, r.View.Owner, r.seen.Failure, now)
 	if !due && r.ending() {
 		due, abandoned = true, Abandoned(r.situation(), "it has not ended in time, and its namespace is being deleted")
 	}

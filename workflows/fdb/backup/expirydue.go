@@ -128,7 +128,7 @@ func (s Situation) judgeExpiry() *contract.FDBCondition {
 	if !s.View.Policy || last == nil || last.Reason != fdbv1alpha1.ExpiryFailed {
 		return nil
 	}
-	return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonExpiryFailing,
+	return incorrect(fdbv1alpha1.ReasonExpiryFailing,
 		"old data could not be expired; the backup's next turn retries it: %s", fdb.Bound(last.Message, MaxMessage/2))
 }
 

@@ -44,6 +44,14 @@ func condition(kind, reason, format string, args ...any) *contract.FDBCondition 
 	return &contract.FDBCondition{Type: kind, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
+func incorrect(reason, format string, args ...any) *contract.FDBCondition {
+	return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, format, args...)
+}
+
+func misconfigured(reason, format string, args ...any) *contract.FDBCondition {
+	return condition(fdbv1alpha1.ConditionMisconfiguredBackup, reason, format, args...)
+}
+
 func judgeDeployment(v contract.FDBBackupView) *contract.FDBCondition {
 	incorrect := func(reason, format string, args ...any) *contract.FDBCondition {
 		return condition(fdbv1alpha1.ConditionIncorrectDeployment, reason, format, args...)
@@ -77,33 +85,29 @@ func judgeRollout(v contract.FDBBackupView) *contract.FDBCondition {
 // judgeConfiguration returns the condition for what the user, or an administrator, has to correct, and for parameters that
 // differ.
 func judgeConfiguration(s Situation, failed *Attempt) *contract.FDBCondition {
-	misconfigured := func(reason, format string, args ...any) *contract.FDBCondition {
-		return condition(fdbv1alpha1.ConditionMisconfiguredBackup, reason, format, args...)
-	}
 	if s.View.Problem != nil {
 		return s.View.Problem
 	}
 	if trouble := s.trouble(failed); trouble != nil {
-		switch trouble.Class {
-		case contract.FDBClassToolMissing:
-			return misconfigured(fdbv1alpha1.ReasonToolsMissing, "%s", trouble.Message)
-		case contract.FDBClassClusterFile:
-			return misconfigured(fdbv1alpha1.ReasonClusterNotReady, "%s", trouble.Message)
-		case contract.FDBClassBadURL:
-			return misconfigured(fdbv1alpha1.ReasonDestinationInvalid, "%s", trouble.Message)
-		case contract.FDBClassUsed:
-			return misconfigured(fdbv1alpha1.ReasonContainerUsed, "%s", trouble.Message)
+		reason, is := map[contract.FDBClass]string{
+			contract.FDBClassToolMissing: fdbv1alpha1.ReasonToolsMissing, contract.FDBClassClusterFile: fdbv1alpha1.ReasonClusterNotReady,
+			contract.FDBClassBadURL: fdbv1alpha1.ReasonDestinationInvalid, contract.FDBClassUsed: fdbv1alpha1.ReasonContainerUsed,
+		}[trouble.Class]
+		if is {
+			return misconfigured(reason, "%s", trouble.Message)
 		}
 	}
 	if Stopping(s.View) || s.Seen.Failure != nil {
 		return nil
 	}
 	current, runs := s.Current()
-	if _, outdated := s.outdated(); (outdated || !runs) && !s.TagTaken() && s.Used() {
+	_, outdated := s.outdated()
+	starts := (outdated || !runs) && !s.TagTaken()
+	if starts && s.Used() {
 		return misconfigured(fdbv1alpha1.ReasonContainerUsed, "there is a backup at %s already, and a second one in the same "+
 			"place could not be restored: set destination.timestampFormat, or another destination.path", s.View.Desired.URL)
 	}
-	if _, outdated := s.outdated(); (outdated || !runs) && !s.TagTaken() && s.TooMany() {
+	if starts && s.TooMany() {
 		return misconfigured(fdbv1alpha1.ReasonTooManyBackups, "the places in status.backups hold data of %d backups: "+
 			"delete some (fdbbackup delete -d URL) before another is started", len(s.View.Backups))
 	}
@@ -126,9 +130,6 @@ func (s Situation) trouble(failed *Attempt) *contract.FDBFailure {
 }
 
 func judgeState(s Situation, failed *Attempt) *contract.FDBCondition {
-	incorrect := func(reason, format string, args ...any) *contract.FDBCondition {
-		return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, format, args...)
-	}
 	if trouble := s.trouble(failed); trouble != nil && trouble.Class == contract.FDBClassNoWorker {
 		return incorrect(fdbv1alpha1.ReasonNoWorker, "%s", trouble.Message)
 	}
@@ -171,8 +172,7 @@ func judgeState(s Situation, failed *Attempt) *contract.FDBCondition {
 func (s Situation) judgeStopped() *contract.FDBCondition {
 	for _, tag := range s.Seen.Tags {
 		if tag.Running && s.ours(tag) {
-			return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonNotStopped,
-				"the backup on tag %s is %s and will be stopped", tag.Tag, tag.State)
+			return incorrect(fdbv1alpha1.ReasonNotStopped, "the backup on tag %s is %s and will be stopped", tag.Tag, tag.State)
 		}
 	}
 	return nil
@@ -191,13 +191,10 @@ func (s Situation) judgeStart(restarts bool) *contract.FDBCondition {
 			what += "; the old one runs until then"
 		}
 	}
-	return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, "%s", what)
+	return incorrect(reason, "%s", what)
 }
 
 func (s Situation) judgePaused() *contract.FDBCondition {
-	incorrect := func(reason, format string, args ...any) *contract.FDBCondition {
-		return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, format, args...)
-	}
 	wanted := s.View.Desired.State == string(fdbv1alpha1.BackupStatePaused)
 	switch {
 	case len(s.Memory.Opposed) > 0 && wanted:
@@ -218,7 +215,7 @@ func (s Situation) judgePaused() *contract.FDBCondition {
 func (s Situation) judgeData(current contract.FDBTag) *contract.FDBCondition {
 	for _, container := range s.Seen.Containers {
 		if container.Missing && current.Restorable && SamePlace(container.URL, current.URL) {
-			return condition(fdbv1alpha1.ConditionIncorrectBackupState, fdbv1alpha1.ReasonDataMissing,
+			return incorrect(fdbv1alpha1.ReasonDataMissing,
 				"there are no data at %s, although the backup runs: somebody has deleted them. To begin a new backup, set backupState "+
 					"to Stopped and then to Running", container.URL)
 		}
@@ -247,7 +244,7 @@ func (s Situation) judgeSnapshot(current contract.FDBTag) *contract.FDBCondition
 	if len(current.Errors) > 0 {
 		what += ". Recent errors of the agents: " + strings.Join(current.Errors, "; ")
 	}
-	return condition(fdbv1alpha1.ConditionIncorrectBackupState, reason, "%s", fdb.Bound(what, MaxMessage))
+	return incorrect(reason, "%s", fdb.Bound(what, MaxMessage))
 }
 
 // MaxMessage bounds a condition's message.

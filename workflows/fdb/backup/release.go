@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
 // Blocker returns what keeps the backup of an object that is being deleted from being stopped; empty if nothing does.
@@ -33,7 +33,7 @@ func ReleaseDue(s Situation, failed *Attempt, now time.Time, limit time.Duration
 		return s.judgeStopped() == nil, ""
 	}
 	since := s.Memory.UnreachableSince // 0 unless the blocker is that the database does not answer
-	waited := unreachable(s) && since != 0 && now.Sub(time.Unix(since, 0)) >= limit
+	waited := tools.Unreachable(s.View.Owner, s.Seen.Failure) && since != 0 && now.Sub(time.Unix(since, 0)) >= limit
 	if !s.View.ClusterGone && !s.View.NamespaceEnding && !waited {
 		return false, ""
 	}
@@ -62,22 +62,4 @@ func Abandoned(s Situation, blocker string) string {
 	}
 	return fmt.Sprintf("the backup was not stopped, because %s. If the database exists, abort the backup there (fdbbackup "+
 		"abort -t %s), or its log of changes keeps growing; %s", blocker, s.View.Desired.Tag, left)
-}
-
-// NoticeUnreachable returns the memory after an attempt to stop the backup of an object that is being deleted.
-func NoticeUnreachable(s Situation, now time.Time) contract.FDBMemory {
-	m := s.Memory
-	switch {
-	case !unreachable(s):
-		m.UnreachableSince = 0
-	case m.UnreachableSince == 0:
-		m.UnreachableSince = now.Unix()
-	}
-	return m
-}
-
-// unreachable: the database does not answer, or its address is not known. An operator must correct missing tools, and aborts that
-// fail or get no turn while the database answers: the backup must not be left running for those.
-func unreachable(s Situation) bool {
-	return s.View.Owner == "" || (s.Seen.Failure != nil && s.Seen.Failure.Class == contract.FDBClassTimeout)
 }

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
 	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
@@ -225,7 +226,7 @@ func (m *model) conclude(s fdbrestore.Situation) error {
 		return nil
 	}
 	if m.view.BeingDeleted {
-		s.Memory = fdbrestore.NoticeUnreachable(s)
+		s.Memory.UnreachableSince = tools.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, s.Now)
 		m.memory = s.Memory
 		if due, _ := fdbrestore.ReleaseDue(s, nil, 10*time.Minute); due {
 			require.False(m, m.lock == "ours" && !m.silent && s.Seen.Failure == nil && s.Seen.Restore != nil &&

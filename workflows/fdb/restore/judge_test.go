@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
+	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
 func TestJudge(t *testing.T) {
@@ -181,12 +182,15 @@ func TestReleaseDue(t *testing.T) {
 
 func TestHowLongADatabaseHasNotAnsweredIsRemembered(t *testing.T) {
 	s := with(in("running"), shown("running"), silent, deleted)
-	s.Memory = fdbrestore.NoticeUnreachable(s)
+	since := func() int64 {
+		return tools.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, s.Now)
+	}
+	s.Memory.UnreachableSince = since()
 	assert.Equal(t, noon.Unix(), s.Memory.UnreachableSince)
 	s.Now = s.Now.Add(time.Minute)
-	assert.Equal(t, noon.Unix(), fdbrestore.NoticeUnreachable(s).UnreachableSince)
+	assert.Equal(t, noon.Unix(), since())
 	s.Seen.Failure.Class = contract.FDBClassToolMissing
-	assert.Zero(t, fdbrestore.NoticeUnreachable(s).UnreachableSince, "missing tools are for an operator to mend")
+	assert.Zero(t, since(), "missing tools are for an operator to mend")
 }
 
 func TestDetailsSayWhatIsRestoredAndWhatFor(t *testing.T) {

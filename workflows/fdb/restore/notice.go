@@ -42,24 +42,6 @@ func (s Situation) stuck() bool {
 	return s.Runs() && s.Memory.ProgressAt != 0 && s.Now.Sub(time.Unix(s.Memory.ProgressAt, 0)) >= noProgress
 }
 
-// NoticeUnreachable returns the memory after an attempt to abort the restore of an object that is being deleted.
-func NoticeUnreachable(s Situation) contract.FDBRestoreMemory {
-	m := s.Memory
-	switch {
-	case !unreachable(s):
-		m.UnreachableSince = 0
-	case m.UnreachableSince == 0:
-		m.UnreachableSince = s.Now.Unix()
-	}
-	return m
-}
-
-// unreachable: the database does not answer, or its address is not known. An operator must correct missing tools, and aborts that
-// fail while the database answers: the restore must not be left running for those.
-func unreachable(s Situation) bool {
-	return s.View.Owner == "" || (s.Seen.Failure != nil && s.Seen.Failure.Class == contract.FDBClassTimeout)
-}
-
 // patient are the reasons of conditions that only a person can end.
 var patient = []string{
 	fdbv1alpha1.ReasonDatabaseNotEmpty, fdbv1alpha1.ReasonDatabaseChanged, fdbv1alpha1.ReasonDataMissing,

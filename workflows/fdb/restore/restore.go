@@ -126,7 +126,8 @@ func (r *restoreRun) publish(ctx workflow.Context) error {
 
 // release releases an object whose restore has ended, or cannot be ended.
 func (r *restoreRun) release(ctx workflow.Context) error {
-	r.In.Memory = NoticeUnreachable(r.situation(ctx))
+	m := &r.In.Memory
+	m.UnreachableSince = tools.UnreachableSince(m.UnreachableSince, r.View.Owner, r.seen.Failure, workflow.Now(ctx))
 	due, note := ReleaseDue(r.situation(ctx), r.failed, r.resourceTimeout(ctx))
 	if !due {
 		r.In.Memory.Quiet++

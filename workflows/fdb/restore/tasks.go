@@ -51,8 +51,8 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 			return nil
 		}
 		r.tasks[i].EndedAt, r.tasks[i].Phase = workflow.Now(ctx), TaskCompleted
-		r.tasks[i].Warnings = allLines(outcome.Warnings)
-		if r.tasks[i].Errors = allLines(outcome.Errors); len(r.tasks[i].Errors) > 0 {
+		r.tasks[i].Warnings = outcome.Warnings.All()
+		if r.tasks[i].Errors = outcome.Errors.All(); len(r.tasks[i].Errors) > 0 {
 			r.tasks[i].Phase = TaskFailed
 		}
 	}
@@ -90,12 +90,4 @@ func (r *restoreRun) runTask(
 		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be checked: %s", name, tools.FailureOf(r.In.Cluster, err).Message)}
 	}
 	return outcome, true, nil
-}
-
-func allLines(lines contract.FinalizationLines) []string {
-	var all []string
-	for _, part := range [][]string{lines.Velero, lines.Cluster, lines.Namespace} {
-		all = append(all, part...)
-	}
-	return all
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -11,6 +12,20 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 )
+
+// Unreachable: the database does not answer, or its address is not known. An operator must correct missing tools, and aborts that
+// fail or get no turn while the database answers: nothing must be left running for those.
+func Unreachable(owner string, trouble *contract.FDBFailure) bool {
+	return owner == "" || (trouble != nil && trouble.Class == contract.FDBClassTimeout)
+}
+
+// UnreachableSince returns since when that is so, in Unix seconds, given since when it was so before; 0 if it is not.
+func UnreachableSince(before int64, owner string, trouble *contract.FDBFailure, now time.Time) int64 {
+	if !Unreachable(owner, trouble) {
+		return 0
+	}
+	return cmp.Or(before, now.Unix())
+}
 
 // NotStarted describes an activity that no worker has started: Temporal does not say why.
 func NotStarted(what, queue string, within time.Duration) string {
