@@ -15,11 +15,8 @@ const (
 	ErrorFDBRequestInvalid = "FDBRequestInvalid"
 )
 
-// The activities.
-var (
-	// RequestFDBCommand sends a request to the owner, which it starts if need be.
-	RequestFDBCommand = Activity[FDBCommandRequest, FDBCommandAnswer]{Name: "request-fdb-command"}
-)
+// RequestFDBCommand sends a request to the owner, which it starts if need be.
+var RequestFDBCommand = Activity[FDBCommandRequest, FDBCommandAnswer]{Name: "request-fdb-command"}
 
 // Limits of a requested command. The requester relies on them: after FDBRequestWait + FDBCommandLimit none of its commands begins
 // or runs any more.

@@ -16,11 +16,8 @@ const (
 	ErrorFDBContainerInvalid = "FDBContainerInvalid"
 )
 
-// The activities.
-var (
-	// RequestFDBContainer sends a request to the guard, which it starts if need be.
-	RequestFDBContainer = Activity[FDBContainerRequest, FDBContainerAnswer]{Name: "request-fdb-container"}
-)
+// RequestFDBContainer sends a request to the guard, which it starts if need be.
+var RequestFDBContainer = Activity[FDBContainerRequest, FDBContainerAnswer]{Name: "request-fdb-container"}
 
 // FDBContainerID returns the workflow ID of a container's guard. container is host:port/bucket/path.
 func FDBContainerID(container string) string { return bounded("fdb-container/"+container, MaxIDBytes) }

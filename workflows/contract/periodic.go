@@ -4,11 +4,10 @@ package contract
 // CollectionInput, result: CollectionResult.
 var KindCollection = Kind{Workflow: "GarbageCollection", ID: "garbage-collection", Summary: "Garbage collection", Pinned: true}
 
-// The activities.
-var (
-	// CollectOrphans deletes what was made for objects of tenants that are gone.
-	CollectOrphans = Activity[CollectionInput, CollectionResult]{"collect-orphans", "Delete what was made for objects that are gone"}
-)
+// CollectOrphans deletes what was made for objects of tenants that are gone.
+var CollectOrphans = Activity[CollectionInput, CollectionResult]{
+	"collect-orphans", "Delete what was made for objects that are gone",
+}
 
 // CollectionInput starts one garbage collection.
 type CollectionInput struct {
@@ -40,13 +39,10 @@ var KindSynchronization = Kind{
 	Workflow: "BackupSynchronization", ID: "backup-sync", Summary: "Backup synchronization", Pinned: true,
 }
 
-// The activities.
-var (
-	// SynchronizeBackups makes NonAdminBackups for what Velero has found in the object stores.
-	SynchronizeBackups = Activity[SynchronizationInput, SynchronizationResult]{
-		"synchronize-backups", "Make NonAdminBackups for what Velero has found in the object stores",
-	}
-)
+// SynchronizeBackups makes NonAdminBackups for what Velero has found in the object stores.
+var SynchronizeBackups = Activity[SynchronizationInput, SynchronizationResult]{
+	"synchronize-backups", "Make NonAdminBackups for what Velero has found in the object stores",
+}
 
 // SynchronizationInput starts one synchronization.
 type SynchronizationInput struct {
