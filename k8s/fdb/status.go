@@ -2,6 +2,7 @@ package fdb
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -56,14 +57,10 @@ func ParseStatus(output []byte) (Status, error) {
 	if err := decode(output, &document); err != nil || document.Tag == nil {
 		return Status{}, errors.New("the answer of fdbbackup status is not the JSON document of a tag")
 	}
-	state := Bound(document.Status.Name, maxName)
-	if state == "" {
-		state = StateNeverRan
-	}
 	return Status{AgentsPaused: document.BackupAgentsPaused, Tag: contract.FDBTag{
 		Tag:                   Bound(*document.Tag, maxName),
 		UID:                   Bound(document.UID, maxName),
-		State:                 state,
+		State:                 cmp.Or(Bound(document.Status.Name, maxName), StateNeverRan),
 		Running:               document.Status.Running,
 		Restorable:            document.Restorable,
 		URL:                   boundURL(document.DestinationURL),

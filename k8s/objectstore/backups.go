@@ -107,12 +107,7 @@ func version(size int64, sum []byte, modified time.Time) string {
 
 // HasMetadata reports whether there is the file which makes a folder a backup.
 func HasMetadata(files []BackupFile) bool {
-	for _, file := range files {
-		if file.Name == metadataFile {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(files, func(file BackupFile) bool { return file.Name == metadataFile })
 }
 
 // BackupMetadata reads the Velero Backup that the store holds under a name.

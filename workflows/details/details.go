@@ -1,6 +1,7 @@
 package details
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -11,12 +12,7 @@ func OneLine(text string) string {
 }
 
 // OrUnknown is Velero's text, or a word for none yet.
-func OrUnknown(text string) string {
-	if text == "" {
-		return "not reported by Velero yet"
-	}
-	return text
-}
+func OrUnknown(text string) string { return cmp.Or(text, "not reported by Velero yet") }
 
 // Stamp is a time in Unix seconds as people read it, in UTC.
 func Stamp(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"time"
 
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
@@ -32,18 +31,16 @@ func awaited(v contract.PlanView) string {
 	case v.Paused != "":
 		return fmt.Sprintf("**Paused** by %s. %s", v.Paused, have(v))
 	}
-	return fmt.Sprintf("**Next run:** %s. %s", clock(v.NextRun), have(v))
+	return fmt.Sprintf("**Next run:** %s. %s", details.Stamp(v.NextRun), have(v))
 }
 
 func have(v contract.PlanView) string {
 	text := fmt.Sprintf("Stored: %d backups.", v.Stored)
 	if v.LastGood != 0 {
-		text += fmt.Sprintf(" Newest good backup: %s.", clock(v.LastGood))
+		text += fmt.Sprintf(" Newest good backup: %s.", details.Stamp(v.LastGood))
 	}
 	if v.Objective != "" {
 		text += fmt.Sprintf(" Objective: %s.", v.Objective)
 	}
 	return text
 }
-
-func clock(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }

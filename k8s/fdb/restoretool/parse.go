@@ -2,6 +2,7 @@ package restoretool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -162,9 +163,7 @@ func ParseDatabaseStatus(output []byte) (DatabaseStatus, error) {
 		Available: document.Client.Database.Available, LockKnown: lock.Locked != nil, Paused: backup.Paused,
 	}
 	if lock.Locked != nil && *lock.Locked {
-		if status.LockUID = fdb.Bound(lock.UID, maxName); status.LockUID == "" {
-			status.LockUID = lockWithoutUID
-		}
+		status.LockUID = cmp.Or(fdb.Bound(lock.UID, maxName), lockWithoutUID)
 	}
 	now := max(document.Client.Timestamp, document.Cluster.Timestamp) // our clock would count the age of the document, too
 	for _, instance := range backup.Instances {

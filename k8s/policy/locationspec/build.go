@@ -1,6 +1,7 @@
 package locationspec
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"strings"
@@ -80,9 +81,7 @@ func awsConfig(config map[string]string) map[string]string {
 	}
 	// Without a profile the SDK prefers keys in the environment of Velero's process, the administrator's, to those of the
 	// tenant. With one it reads the tenant's file only, and fails if that has no such profile.
-	if config["profile"] == "" {
-		config["profile"] = defaultProfile
-	}
+	config["profile"] = cmp.Or(config["profile"], defaultProfile)
 	return config
 }
 

@@ -2,6 +2,7 @@ package locationspec
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -28,10 +29,7 @@ func CheckStoredCredentials(spec *velerov1.BackupStorageLocationSpec, content []
 	switch {
 	case provider == providerAWS:
 		profiles, _ := awsProfiles(string(content))
-		profile := spec.Config["profile"]
-		if profile == "" {
-			profile = defaultProfile
-		}
+		profile := cmp.Or(spec.Config["profile"], defaultProfile)
 		if !profiles[profile] {
 			return check.External("there is no [%s], which is the profile that the location uses", profile)
 		}

@@ -2,6 +2,7 @@ package locationspec
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -102,9 +103,7 @@ func fillEnforced(spec *velerov1.BackupStorageLocationSpec, enforced *policy.Sto
 	if enforced == nil {
 		return
 	}
-	if spec.Provider == "" {
-		spec.Provider = enforced.Provider
-	}
+	spec.Provider = cmp.Or(spec.Provider, enforced.Provider)
 	if len(spec.Config) == 0 && len(enforced.Config) > 0 {
 		spec.Config = maps.Clone(enforced.Config)
 	}
@@ -116,21 +115,11 @@ func fillEnforced(spec *velerov1.BackupStorageLocationSpec, enforced *policy.Sto
 			Bucket: wanted.Bucket, Prefix: wanted.Prefix, CACert: bytes.Clone(wanted.CACert),
 		}
 	}
-	if spec.AccessMode == "" {
-		spec.AccessMode = enforced.AccessMode
-	}
+	spec.AccessMode = cmp.Or(spec.AccessMode, enforced.AccessMode)
 	if spec.BackupSyncPeriod == nil {
-		spec.BackupSyncPeriod = copied(enforced.BackupSyncPeriod)
+		spec.BackupSyncPeriod = enforced.BackupSyncPeriod.DeepCopy()
 	}
 	if spec.ValidationFrequency == nil {
-		spec.ValidationFrequency = copied(enforced.ValidationFrequency)
+		spec.ValidationFrequency = enforced.ValidationFrequency.DeepCopy()
 	}
-}
-
-func copied(period *metav1.Duration) *metav1.Duration {
-	if period == nil {
-		return nil
-	}
-	value := *period
-	return &value
 }

@@ -1,12 +1,14 @@
 package planspec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -35,12 +37,8 @@ func IsDefault(rules policy.Own, name string, spec *holdfastv1alpha1.BackupPlanS
 // Defaulted is a spec with the defaults that the API server sets.
 func Defaulted(spec holdfastv1alpha1.BackupPlanSpec) holdfastv1alpha1.BackupPlanSpec {
 	spec = *spec.DeepCopy()
-	if spec.StartingDeadline == "" {
-		spec.StartingDeadline = holdfastv1alpha1.DefaultStartingDeadline
-	}
-	if spec.ConcurrencyPolicy == "" {
-		spec.ConcurrencyPolicy = holdfastv1alpha1.ConcurrencySkip
-	}
+	spec.StartingDeadline = cmp.Or(spec.StartingDeadline, holdfastv1alpha1.DefaultStartingDeadline)
+	spec.ConcurrencyPolicy = cmp.Or(spec.ConcurrencyPolicy, holdfastv1alpha1.ConcurrencySkip)
 	if keep := spec.Keep; keep != nil {
 		if keep.MinGood == nil {
 			keep.MinGood = new(int32(holdfastv1alpha1.DefaultMinGood))
@@ -98,16 +96,10 @@ func tooMany(rules policy.Plans, keep *holdfastv1alpha1.Keep) []string {
 
 // Counts are the rules of a keep, with the defaults.
 func Counts(keep *holdfastv1alpha1.Keep) retention.Keep {
-	or := func(count *int32, fallback int) int {
-		if count == nil {
-			return fallback
-		}
-		return int(*count)
-	}
 	return retention.Keep{
 		Last: int(keep.Last), Hourly: int(keep.Hourly), Daily: int(keep.Daily), Weekly: int(keep.Weekly), Monthly: int(keep.Monthly),
-		Yearly: int(keep.Yearly), MinGood: or(keep.MinGood, holdfastv1alpha1.DefaultMinGood),
-		Failed: or(keep.Failed, holdfastv1alpha1.DefaultKeepFailed),
+		Yearly: int(keep.Yearly), MinGood: int(ptr.Deref(keep.MinGood, holdfastv1alpha1.DefaultMinGood)),
+		Failed: int(ptr.Deref(keep.Failed, holdfastv1alpha1.DefaultKeepFailed)),
 	}
 }
 

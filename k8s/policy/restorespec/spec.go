@@ -1,6 +1,7 @@
 package restorespec
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -161,7 +162,7 @@ func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source Source) error 
 	}
 	switch phase := source.Backup.Status.Phase; {
 	case !velero.Usable(phase):
-		return check.External(notReady+": its Velero Backup is not complete (phase %s)", orNew(phase))
+		return check.External(notReady+": its Velero Backup is not complete (phase %s)", cmp.Or(phase, velerov1.BackupPhaseNew))
 	case !source.Backup.DeletionTimestamp.IsZero():
 		return check.External(notReady + ": its Velero Backup is being deleted")
 	}
@@ -176,13 +177,6 @@ func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source Source) error 
 		return check.External(notReady+": the BackupStorageLocation %q that holds its data is not available", location.Name)
 	}
 	return nil
-}
-
-func orNew(phase velerov1.BackupPhase) velerov1.BackupPhase {
-	if phase == "" {
-		return velerov1.BackupPhaseNew
-	}
-	return phase
 }
 
 // enforcedRestoreSpec is what the administrator enforces, without cluster-scoped resources: tenants' restores never include

@@ -3,10 +3,10 @@ package backup
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/details"
 )
 
 // Signature is the part of a pass's findings that is news when it changes: without what changes by itself while a backup runs.
@@ -62,7 +62,7 @@ func PointText(point *contract.FDBPoint) string {
 	if point.Time == 0 {
 		return fmt.Sprintf("version %d", point.Version)
 	}
-	return fmt.Sprintf("version %d (%s)", point.Version, time.Unix(point.Time, 0).UTC().Format(time.RFC3339))
+	return fmt.Sprintf("version %d (%s)", point.Version, details.Stamp(point.Time))
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

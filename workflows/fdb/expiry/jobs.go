@@ -1,6 +1,7 @@
 package expiry
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -145,11 +146,7 @@ const fdbGuardTimeout = 3 * time.Minute
 
 // name is the backup's name for people.
 func (r *expiryRun) name() string {
-	owner := r.plan.Owner
-	if owner == "" {
-		owner = r.in.Ref.String()
-	}
-	return tools.UserName(owner, r.in.Cluster)
+	return tools.UserName(cmp.Or(r.plan.Owner, r.in.Ref.String()), r.in.Cluster)
 }
 
 // user returns the backup, or this turn of it, as a user for guards.

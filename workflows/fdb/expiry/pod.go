@@ -148,9 +148,7 @@ func (r *expiryRun) remove(ctx workflow.Context, step contract.FDBPodStep) error
 
 // see keeps the pod's view. A pod that is gone keeps its name.
 func (r *expiryRun) see(pod contract.FDBPodView) {
-	if pod.Name == "" {
-		pod.Name = r.pod.Name
-	}
+	pod.Name = cmp.Or(pod.Name, r.pod.Name)
 	r.pod = pod
 }
 

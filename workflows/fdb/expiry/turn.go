@@ -9,6 +9,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/details"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
 
@@ -89,7 +90,7 @@ func expired(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBE
 	end := func(outcome contract.FDBTurnOutcome, format string, args ...any) contract.FDBExpiryResult {
 		return TurnEnded(contract.FDBJobExpire, outcome, fmt.Sprintf(format, args...))
 	}
-	cutoff, before, after := moment(expire.Before), pod.Before, pod.After
+	cutoff, before, after := details.Stamp(expire.Before), pod.Before, pod.After
 	switch {
 	case before == nil && after == nil:
 		return end(contract.FDBTurnFailed, "the pod has left no description of %s", expire.URL)
@@ -127,9 +128,9 @@ func kept(expire contract.FDBExpire, pod contract.FDBPodResult) contract.FDBExpi
 	if pod.Before != nil && pod.Before.Oldest != nil {
 		since = " since " + fdbbackup.PointText(pod.Before.Oldest)
 	}
-	needed := "a new snapshot is needed that begins after " + moment(expire.Before)
+	needed := "a new snapshot is needed that begins after " + details.Stamp(expire.Before)
 	if expire.RestorableAfter != 0 {
-		needed += " and ends before " + moment(expire.RestorableAfter) + "; from then on every moment must stay restorable"
+		needed += " and ends before " + details.Stamp(expire.RestorableAfter) + "; from then on every moment must stay restorable"
 	}
 	return TurnEnded(contract.FDBJobExpire, contract.FDBTurnRefused, fmt.Sprintf(
 		"the data of %s%s must stay, or too little could be restored: %s. The next turn retries it",
@@ -244,5 +245,3 @@ func samePoint(a, b *contract.FDBContainer) bool {
 	}
 	return a.Oldest.Version == b.Oldest.Version
 }
-
-func moment(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }

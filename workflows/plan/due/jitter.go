@@ -13,7 +13,7 @@ const sampled = 100
 
 // Period is the shortest time between two due times from a moment on, as clocks show it: a day is a day when they are set, too.
 func (s Schedule) Period(from time.Time) time.Duration {
-	times := s.civilly().after(from, sampled)
+	times := s.civilly().NextN(from, sampled)
 	shortest := times[1].Sub(times[0])
 	for i, at := range times[1:] {
 		shortest = min(shortest, at.Sub(times[i]))

@@ -125,16 +125,13 @@ func (s Schedule) Zone() *time.Location { return s.zone }
 
 // Next returns the first due time after a moment.
 func (s Schedule) Next(after time.Time) time.Time {
-	return s.after(after, 1)[0]
+	return s.NextN(after, 1)[0]
 }
-
-// NextN returns the first n due times after a moment, in order.
-func (s Schedule) NextN(after time.Time, n int) []time.Time { return s.after(after, n) }
 
 // Between returns the due times after one moment and not after another, in order; the newest ones if there are more than most.
 func (s Schedule) Between(after, until time.Time, most int) (times []time.Time, more bool) {
 	for next := s.Next(after); !next.After(until); {
-		batch := s.after(next.Add(-time.Second), batchSize)
+		batch := s.NextN(next.Add(-time.Second), batchSize)
 		for _, at := range batch {
 			if at.After(until) {
 				break
@@ -151,9 +148,9 @@ func (s Schedule) Between(after, until time.Time, most int) (times []time.Time, 
 
 const batchSize = 64
 
-// after computes due times from those of a clock on the wall. A time that the clock shows twice is due once, at first; one that
+// NextN returns the first n due times after a moment, in order. It computes them from those of a clock on the wall. A time that the clock shows twice is due once, at first; one that
 // it skips is due as much later as it skips. Of a schedule for every hour both are due, and none.
-func (s Schedule) after(moment time.Time, n int) []time.Time {
+func (s Schedule) NextN(moment time.Time, n int) []time.Time {
 	margin := gapMost
 	if s.everyHour {
 		margin = 3 * time.Hour // no more is ever set back
