@@ -50,7 +50,7 @@ func (d *Activities) object() activities.Object[Objects, contract.DownloadView] 
 }
 
 // Refresh reads the present state and, if Velero has answered, copies the answer to the status.
-func (d *Activities) Refresh(ctx context.Context, o *Objects, _ contract.DownloadStep) error {
+func (d *Activities) Refresh(ctx context.Context, o *Objects, _ contract.ObjectStep) error {
 	if !o.Answerable() {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (d *Activities) Refresh(ctx context.Context, o *Objects, _ contract.Downloa
 // Request checks whether the tenant may have the file, writes the verdict to the status and, if so, requests a URL of Velero.
 // It first deletes a request for another file. The condition comes before the request: so a URL is never created without an
 // object that waits for it.
-func (d *Activities) Request(ctx context.Context, o *Objects, _ contract.DownloadStep) error {
+func (d *Activities) Request(ctx context.Context, o *Objects, _ contract.ObjectStep) error {
 	if o.NADR == nil || o.Verdict == nil {
 		return nil // no longer due
 	}
@@ -108,7 +108,7 @@ func (d *Activities) explain(ctx context.Context, o *Objects) error {
 }
 
 // Remove deletes the Velero DownloadRequest, with the URL in it, of a deleted or expired object, and an expired object itself.
-func (d *Activities) Remove(ctx context.Context, o *Objects, step contract.DownloadStep) error {
+func (d *Activities) Remove(ctx context.Context, o *Objects, step contract.ObjectStep) error {
 	view := o.View()
 	if view.Found && !view.BeingDeleted && !view.Expired {
 		return nil // no longer due

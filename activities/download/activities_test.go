@@ -23,7 +23,7 @@ const logs, signedURL = "logs", "https://store/log?X-Amz-Signature=0123456789abc
 func downloadStep(t *testing.T, w *fake.World, after time.Duration, activity string) (contract.DownloadView, error) {
 	t.Helper()
 	downloads := w.Downloads(func() time.Time { return fake.DownloadTime.Add(after) })
-	return activitytest.Performed[contract.DownloadView](t, downloads, activity, contract.DownloadStep{Ref: fake.Ref(logs)})
+	return activitytest.Performed[contract.DownloadView](t, downloads, activity, contract.ObjectStep{Ref: fake.Ref(logs)})
 }
 
 func downloadSteps(t *testing.T, w *fake.World, activities ...string) contract.DownloadView {

@@ -50,7 +50,7 @@ func (f *Activities) now() time.Time {
 }
 
 // Plan decides whether the finalization is due and which tasks there are.
-func (f *Activities) Plan(ctx context.Context, step contract.FinalizationStep) (contract.FinalizationPlan, error) {
+func (f *Activities) Plan(ctx context.Context, step contract.ObjectStep) (contract.FinalizationPlan, error) {
 	subject, err := f.Finder.Find(ctx, step.Ref)
 	if err != nil {
 		return contract.FinalizationPlan{}, err

@@ -40,7 +40,7 @@ func veleroEnded(t *testing.T, phase velerov1.RestorePhase, objects ...client.Ob
 func planOf(t *testing.T, f *finalization.Activities) contract.FinalizationPlan {
 	t.Helper()
 	planned, err := activitytest.Performed[contract.FinalizationPlan](t, f, contract.PlanFinalization.Name,
-		contract.FinalizationStep{Ref: fake.Ref(undo)})
+		contract.ObjectStep{Ref: fake.Ref(undo)})
 	require.NoError(t, err)
 	return planned
 }

@@ -90,7 +90,7 @@ func (l *Activities) showChanges(
 func unchanged(*oadpv1alpha1.NonAdminBackupStorageLocation) {}
 
 // Refresh reads the present state and updates the status.
-func (l *Activities) Refresh(ctx context.Context, o *Objects, _ contract.LocationStep) error {
+func (l *Activities) Refresh(ctx context.Context, o *Objects, _ contract.ObjectStep) error {
 	if !o.Location.DeletionTimestamp.IsZero() || len(o.Location.Status.Conditions) == 0 {
 		return activities.ErrUnchanged // nothing to show, or nobody to read it
 	}
@@ -103,7 +103,7 @@ func (l *Activities) Refresh(ctx context.Context, o *Objects, _ contract.Locatio
 
 // Admit validates the present spec and writes the verdict: the Accepted condition and, for an accepted spec, the name of what
 // will be made, our finalizer and, if the policy requires approval, the approval request.
-func (l *Activities) Admit(ctx context.Context, o *Objects, _ contract.LocationStep) error {
+func (l *Activities) Admit(ctx context.Context, o *Objects, _ contract.ObjectStep) error {
 	if !o.Location.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (l *Activities) keepRequest(ctx context.Context, o *Objects) error {
 }
 
 // Withdraw deletes the Velero BackupStorageLocation and the Secret of a location without a spec in force.
-func (l *Activities) Withdraw(ctx context.Context, o *Objects, _ contract.LocationStep) error {
+func (l *Activities) Withdraw(ctx context.Context, o *Objects, _ contract.ObjectStep) error {
 	if spec, _ := o.InForce(); spec != nil || !o.Rules.RequireApproval() || !o.Location.DeletionTimestamp.IsZero() {
 		return nil // no longer due
 	}
@@ -163,7 +163,7 @@ func (l *Activities) deleteMade(ctx context.Context, o *Objects) error {
 // Delete carries out the deletion except its end (docs/tenants.md, "Delete a location"): it deletes the approval request,
 // the Secret, the Velero BackupStorageLocation, and then the tenant's NonAdminBackups in the location, for whose end it does not
 // wait. It does so too for a location that is gone, because its tenant removed the finalizer.
-func (l *Activities) Delete(ctx context.Context, o *Objects, _ contract.LocationStep) error {
+func (l *Activities) Delete(ctx context.Context, o *Objects, _ contract.ObjectStep) error {
 	if o.Location != nil {
 		if o.Location.DeletionTimestamp.IsZero() {
 			return nil
@@ -189,7 +189,7 @@ func (l *Activities) Delete(ctx context.Context, o *Objects, _ contract.Location
 }
 
 // Release removes our finalizer when nothing remains, so that the object is deleted.
-func (l *Activities) Release(ctx context.Context, o *Objects, _ contract.LocationStep) error {
+func (l *Activities) Release(ctx context.Context, o *Objects, _ contract.ObjectStep) error {
 	if o.Location.DeletionTimestamp.IsZero() || o.View().Remains > 0 {
 		return nil
 	}

@@ -58,7 +58,7 @@ func locate(t *testing.T, w *fake.World, activities ...string) contract.Location
 	t.Helper()
 	var view contract.LocationView
 	for _, activity := range activities {
-		require.NoError(t, locationActivity(t, w, activity, contract.LocationStep{Ref: fake.Ref(activitytest.Name)}, &view), activity)
+		require.NoError(t, locationActivity(t, w, activity, contract.ObjectStep{Ref: fake.Ref(activitytest.Name)}, &view), activity)
 	}
 	return view
 }
@@ -67,7 +67,7 @@ func advance(t *testing.T, w *fake.World) contract.ApprovalView {
 	t.Helper()
 	var view contract.ApprovalView
 	for range 3 {
-		require.NoError(t, locationActivity(t, w, contract.AdvanceApproval.Name, contract.ApprovalStep{Ref: fake.Ref(activitytest.Name)}, &view))
+		require.NoError(t, locationActivity(t, w, contract.AdvanceApproval.Name, contract.ObjectStep{Ref: fake.Ref(activitytest.Name)}, &view))
 	}
 	return view
 }
@@ -137,12 +137,12 @@ func TestNothingIsDoneForALocationThatIsNotThere(t *testing.T) {
 			w := newPlace(t, false)
 			for _, activity := range allLocation {
 				view := contract.LocationView{Found: true}
-				require.NoError(t, locationActivity(t, w, activity, contract.LocationStep{Ref: ref}, &view))
+				require.NoError(t, locationActivity(t, w, activity, contract.ObjectStep{Ref: ref}, &view))
 				assert.Equal(t, contract.LocationView{}, view)
 			}
 			for _, activity := range allApproval {
 				view := contract.ApprovalView{Found: true}
-				require.NoError(t, locationActivity(t, w, activity, contract.ApprovalStep{Ref: ref}, &view))
+				require.NoError(t, locationActivity(t, w, activity, contract.ObjectStep{Ref: ref}, &view))
 				assert.Equal(t, contract.ApprovalView{}, view)
 			}
 			assert.Empty(t, w.Writes())
@@ -168,7 +168,7 @@ func TestLocationsWaitWhileAnotherControllerServesThem(t *testing.T) {
 	w := newPlace(t, true)
 	w.Locations.Paused = func() error { return fake.ErrAway }
 	for _, activity := range append(append([]string{contract.DecideApproval.Name}, allLocation...), allApproval...) {
-		err := locationActivity(t, w, activity, contract.LocationStep{Ref: fake.Ref(activitytest.Name)}, nil)
+		err := locationActivity(t, w, activity, contract.ObjectStep{Ref: fake.Ref(activitytest.Name)}, nil)
 		activitytest.RequireError(t, err, contract.ErrorPaused, true)
 	}
 	assert.Empty(t, w.Writes())
@@ -192,7 +192,7 @@ func TestErrorsOfLocationsHaveTheirType(t *testing.T) {
 				w.FailReads(func(runtime.Object) error { return test.err })
 			}
 			for _, activity := range append(append([]string{}, allLocation...), allApproval...) {
-				activitytest.RequireError(t, locationActivity(t, w, activity, contract.LocationStep{Ref: fake.Ref(activitytest.Name)}, nil), test.want, true)
+				activitytest.RequireError(t, locationActivity(t, w, activity, contract.ObjectStep{Ref: fake.Ref(activitytest.Name)}, nil), test.want, true)
 			}
 		})
 	}
@@ -211,7 +211,7 @@ func TestAnErrorAboutASecretDoesNotHoldItsContent(t *testing.T) {
 		})
 	})
 	locate(t, w, contract.AdmitLocation.Name)
-	err := locationActivity(t, w, contract.SyncLocation.Name, contract.LocationStep{Ref: fake.Ref(activitytest.Name)}, nil)
+	err := locationActivity(t, w, contract.SyncLocation.Name, contract.ObjectStep{Ref: fake.Ref(activitytest.Name)}, nil)
 	activitytest.RequireError(t, err, contract.ErrorInvalidObject, false)
 	assert.NotContains(t, err.Error(), secretMark)
 	assert.Contains(t, err.Error(), "does not accept the Secret")

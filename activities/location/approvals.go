@@ -15,13 +15,13 @@ import (
 )
 
 // RefreshApproval reads the present state.
-func (l *Activities) RefreshApproval(context.Context, *Objects, contract.ApprovalStep) error {
+func (l *Activities) RefreshApproval(context.Context, *Objects, contract.ObjectStep) error {
 	return nil
 }
 
 // AdvanceApproval writes to the approval request what approval.NextApproval says for the present state. Each write carries the
 // resourceVersion of what was read, so a newer decision is never overwritten.
-func (l *Activities) AdvanceApproval(ctx context.Context, o *Objects, _ contract.ApprovalStep) error {
+func (l *Activities) AdvanceApproval(ctx context.Context, o *Objects, _ contract.ObjectStep) error {
 	action := approval.NextApproval(o.Approval())
 	if action == contract.ApprovalWait || action == contract.ApprovalClose {
 		return nil

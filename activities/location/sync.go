@@ -24,7 +24,7 @@ const maxSyncErrorBytes = 1000
 
 // Sync makes the copy of the tenant's Secret and the Velero BackupStorageLocation as the spec in force says, in this order, and
 // records the result in the status. It makes one of them at a time: see contract.LocationView's CopyMade.
-func (l *Activities) Sync(ctx context.Context, step contract.LocationStep) (contract.LocationView, error) {
+func (l *Activities) Sync(ctx context.Context, step contract.ObjectStep) (contract.LocationView, error) {
 	copyMade := false
 	view, err := l.locations().Update(ctx, step.Ref, func(o *Objects) error {
 		spec, _ := o.InForce()

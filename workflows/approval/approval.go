@@ -20,12 +20,12 @@ const maxDecisionReason = 512
 // however they are made: by kubectl or `holdfast approve`, which write the approval request and cause SignalChanged; or by
 // UpdateDecide or SignalDecide, for which an activity writes it. It is the only writer of the request's status, and is open as
 // long as the location exists and needs approval.
-var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.ApprovalStep, contract.ApprovalView]{
+var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.ObjectStep, contract.ApprovalView]{
 	Kind: contract.KindApproval, Read: contract.RefreshApproval,
 	Activities: contract.Names(contract.AdvanceApproval, contract.DecideApproval),
-	Args:       func(in *contract.ObjectInput) contract.ApprovalStep { return contract.ApprovalStep{Ref: in.Ref} },
+	Args:       (*contract.ObjectInput).Step,
 	Settled:    func(v contract.ApprovalView) bool { return NextApproval(v) == contract.ApprovalClose },
-	Next: func(v contract.ApprovalView) (next contract.Activity[contract.ApprovalStep, contract.ApprovalView]) {
+	Next: func(v contract.ApprovalView) (next contract.Activity[contract.ObjectStep, contract.ApprovalView]) {
 		if NextApproval(v) != contract.ApprovalWait {
 			next = contract.AdvanceApproval
 		}
@@ -36,7 +36,7 @@ var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.ApprovalStep, co
 	Waits: contract.ApprovalView{Needed: true},
 })
 
-type run = entity.Run[*contract.ObjectInput, contract.ApprovalStep, contract.ApprovalView]
+type run = entity.Run[*contract.ObjectInput, contract.ObjectStep, contract.ApprovalView]
 
 // approvalRun is what a run of this kind has besides.
 type approvalRun struct {

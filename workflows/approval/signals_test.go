@@ -118,7 +118,7 @@ func TestTheDetailsShowTheChange(t *testing.T) {
 
 // replaceRefresh has a test take part in the refreshing of the approval.
 func replaceRefresh(t *testing.T, s *workflowtest.Scenario, part func(contract.ApprovalView)) {
-	s.RegisterActivityWithOptions(func(_ context.Context, step contract.ApprovalStep) (contract.ApprovalView, error) {
+	s.RegisterActivityWithOptions(func(_ context.Context, step contract.ObjectStep) (contract.ApprovalView, error) {
 		view, err := activitytest.Performed[contract.ApprovalView](t, s.World.Locations, contract.RefreshApproval.Name, step)
 		part(view)
 		return view, err
@@ -212,7 +212,7 @@ func TestStepsOfAnApprovalThatComeToNothingEndTheRun(t *testing.T) {
 	steps := 0
 	s := locationtest.NewRun(world)
 	for _, name := range []string{contract.RefreshApproval.Name, contract.AdvanceApproval.Name} {
-		s.RegisterActivityWithOptions(func(context.Context, contract.ApprovalStep) (contract.ApprovalView, error) {
+		s.RegisterActivityWithOptions(func(context.Context, contract.ObjectStep) (contract.ApprovalView, error) {
 			if steps++; steps == 10 {
 				s.SetContinueAsNewSuggested(true)
 			}

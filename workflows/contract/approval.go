@@ -17,9 +17,9 @@ const (
 	SignalDecide = "decide"
 )
 
-type approvalActivity = Activity[ApprovalStep, ApprovalView]
+type approvalActivity = Activity[ObjectStep, ApprovalView]
 
-// Activities of the StorageLocationApproval workflow. Each but the last takes an ApprovalStep; all return the ApprovalView
+// Activities of the StorageLocationApproval workflow. Each but the last takes an ObjectStep; all return the ApprovalView
 // after their effect, and may be repeated at any time.
 var (
 	RefreshApproval = approvalActivity{"refresh-approval", "Read the approval request"}
@@ -50,11 +50,6 @@ const (
 	// ErrorDecisionsOff: decisions through Temporal do not count (--approve-through-temporal).
 	ErrorDecisionsOff = "DecisionsOff"
 )
-
-// ApprovalStep is the input of the activities that serve an approval.
-type ApprovalStep struct {
-	Ref `json:"ref"`
-}
 
 // DecisionRequest is what an administrator sends by UpdateDecide or SignalDecide.
 type DecisionRequest struct {

@@ -5,20 +5,15 @@ var KindDownload = Kind{
 	Workflow: "NonAdminDownloadRequest", ID: "nadr", Kubernetes: "NonAdminDownloadRequest", Summary: "Download request",
 }
 
-type downloadActivity = Activity[DownloadStep, DownloadView]
+type downloadActivity = Activity[ObjectStep, DownloadView]
 
-// Activities of the NonAdminDownloadRequest workflow. Each takes a DownloadStep, returns the DownloadView after its effect,
+// Activities of the NonAdminDownloadRequest workflow. Each takes an ObjectStep, returns the DownloadView after its effect,
 // and may be repeated at any time.
 var (
 	RefreshDownload = downloadActivity{"refresh-download", "Read the request and publish Velero's answer"}
 	RequestDownload = downloadActivity{"request-velero-download", "Check whose the file is and request a URL from Velero"}
 	RemoveDownload  = downloadActivity{"remove-download", "Delete what is over"}
 )
-
-// DownloadStep is the input of every activity that serves a NonAdminDownloadRequest.
-type DownloadStep struct {
-	Ref `json:"ref"`
-}
 
 // DownloadView is what decides the next step for a NonAdminDownloadRequest: plain facts, read live. The signed URL is not
 // among them: it goes from one object's status to the other's within an activity, and nowhere else.

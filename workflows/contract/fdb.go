@@ -9,9 +9,9 @@ var KindFDBBackup = Kind{
 // FDBBackupView after their effect.
 var (
 	// ObserveFDBBackup reads; it adds our finalizer where it is due.
-	ObserveFDBBackup = Activity[FDBBackupStep, FDBBackupView]{"observe-fdb-backup", "Read the backup, its cluster and its Secret"}
+	ObserveFDBBackup = Activity[ObjectStep, FDBBackupView]{"observe-fdb-backup", "Read the backup, its cluster and its Secret"}
 	// ApplyFDBAgents creates the agents' Deployment, or makes it what the spec says.
-	ApplyFDBAgents = Activity[FDBBackupStep, FDBBackupView]{"apply-fdb-agents", "Make the agents' Deployment match the spec"}
+	ApplyFDBAgents = Activity[ObjectStep, FDBBackupView]{"apply-fdb-agents", "Make the agents' Deployment match the spec"}
 	// PlanFDBBackup writes where the next backup goes, before it is started.
 	PlanFDBBackup = Activity[FDBPlan, FDBBackupView]{"plan-fdb-backup", "Record the backup's destination"}
 	// PublishFDBBackup writes what a pass found into the status.
@@ -88,11 +88,6 @@ const (
 	FDBSlotRequested FDBSlot = "requested"
 	FDBSlotGranted   FDBSlot = "granted"
 )
-
-// FDBBackupStep is the input of the activities that need nothing but the object.
-type FDBBackupStep struct {
-	Ref `json:"ref"`
-}
 
 // FDBPlan is the input of PlanFDBBackup: an entry of status.backups for the backup that is about to be started.
 type FDBPlan struct {

@@ -10,7 +10,7 @@ var KindFDBRestore = Kind{
 // The activities.
 var (
 	// ObserveFDBRestore reads; it adds our finalizer where it is due.
-	ObserveFDBRestore = Activity[FDBRestoreStep, FDBRestoreView]{
+	ObserveFDBRestore = Activity[ObjectStep, FDBRestoreView]{
 		"observe-fdb-restore", "Read the restore, its clusters, its backup and its Secret",
 	}
 	// PlanFDBRestore writes into the status what is going to be restored, before the restore is started.
@@ -87,11 +87,6 @@ type FDBRestoreMemory struct {
 	Quiet int `json:"quiet,omitempty"`
 	// UnreachableSince is when, in Unix seconds, a restore being deleted was first found unreachable; 0 when it answers.
 	UnreachableSince int64 `json:"unreachableSince,omitempty"`
-}
-
-// FDBRestoreStep is the input of ObserveFDBRestore.
-type FDBRestoreStep struct {
-	Ref `json:"ref"`
 }
 
 // FDBRestorePlan is what is going to be restored. Once written into the status it never changes.

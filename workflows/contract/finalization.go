@@ -13,7 +13,7 @@ var KindFinalization = Kind{
 // Activities of the RestoreFinalization workflow. Each may be repeated at any time.
 var (
 	// PlanFinalization returns the tasks to run.
-	PlanFinalization = Activity[FinalizationStep, FinalizationPlan]{
+	PlanFinalization = Activity[ObjectStep, FinalizationPlan]{
 		"plan-finalization", "Determine what is due after the restore",
 	}
 	// RunFinalizationTask runs one task.
@@ -42,11 +42,6 @@ type FinalizationResult struct {
 	// Warnings and Errors count those of all tasks.
 	Warnings int `json:"warnings,omitempty"`
 	Errors   int `json:"errors,omitempty"`
-}
-
-// FinalizationStep is the input of PlanFinalization.
-type FinalizationStep struct {
-	Ref ObjectRef `json:"ref"`
 }
 
 // FinalizationPlan is what is to be done. The worker that plans decides on the tasks: a longer list in a newer worker does not

@@ -104,6 +104,14 @@ type ObjectInput struct {
 	ShownVeleroPhase string `json:"shownVeleroPhase,omitempty"`
 }
 
+// ObjectStep is the input of an activity that needs nothing but the object.
+type ObjectStep struct {
+	Ref `json:"ref"`
+}
+
+// Step returns the step for the object.
+func (o *ObjectInput) Step() ObjectStep { return ObjectStep{Ref: o.Ref} }
+
 // Object returns the part of an input that all kinds have.
 func (o *ObjectInput) Object() *ObjectInput { return o }
 

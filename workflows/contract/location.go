@@ -5,9 +5,9 @@ var KindLocation = Kind{
 	Workflow: "NonAdminBackupStorageLocation", ID: "nabsl", Kubernetes: "NonAdminBackupStorageLocation", Summary: "Storage location",
 }
 
-type locationActivity = Activity[LocationStep, LocationView]
+type locationActivity = Activity[ObjectStep, LocationView]
 
-// Activities of the NonAdminBackupStorageLocation workflow. Each takes a LocationStep, returns the LocationView after its
+// Activities of the NonAdminBackupStorageLocation workflow. Each takes an ObjectStep, returns the LocationView after its
 // effect, and may be repeated at any time.
 var (
 	RefreshLocation  = locationActivity{"refresh-location", "Read the location and mirror Velero's status"}
@@ -17,11 +17,6 @@ var (
 	DeleteLocation   = locationActivity{"delete-location", "Delete all that was made for the location"}
 	ReleaseLocation  = locationActivity{"release-location", "Remove the finalizer"}
 )
-
-// LocationStep is the input of every activity that serves a NonAdminBackupStorageLocation.
-type LocationStep struct {
-	Ref `json:"ref"`
-}
 
 // Approval says how far the administrator's approval of a storage location has come.
 type Approval string

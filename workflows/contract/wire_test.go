@@ -146,7 +146,7 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 			value: contract.SynchronizationInput{Cluster: "west"}, want: `{"cluster":"west"}`,
 		},
 		"a download's step": {
-			value: contract.DownloadStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
+			value: contract.ObjectStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
 		},
 		"a download that is not": {value: contract.DownloadView{}, want: `{"found":false,"velero":{}}`},
 		"a download": {
@@ -158,7 +158,7 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 				"velero":{"exists":true,"name":"r","phase":"Processed","current":true,"signed":true}}`,
 		},
 		"a location's step": {
-			value: contract.LocationStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
+			value: contract.ObjectStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
 		},
 		"a location that is not": {value: contract.LocationView{}, want: `{"found":false,"velero":{}}`},
 		"a decision": {

@@ -11,10 +11,10 @@ import (
 
 // Kind is how the workflow is run. It serves one NonAdminDownloadRequest from its creation, or any later event, until it is
 // settled; the next event, or its expiration, starts it again under the same ID. It is the only writer of the object's status.
-var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.DownloadStep, contract.DownloadView]{
+var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.ObjectStep, contract.DownloadView]{
 	Kind: contract.KindDownload, Read: contract.RefreshDownload,
 	Activities: contract.Names(contract.RequestDownload, contract.RemoveDownload),
-	Args:       func(in *contract.ObjectInput) contract.DownloadStep { return contract.DownloadStep{Ref: in.Ref} },
+	Args:       (*contract.ObjectInput).Step,
 	Settled:    Settled, Next: next, Awaited: awaited,
 	Phases: func(v contract.DownloadView) (string, string) { return v.Phase, v.Velero.Phase },
 	Reread: stall.MaxRereadInterval,
@@ -23,7 +23,7 @@ var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.DownloadStep, co
 	},
 })
 
-type activity = contract.Activity[contract.DownloadStep, contract.DownloadView]
+type activity = contract.Activity[contract.ObjectStep, contract.DownloadView]
 
 // wait: nothing is due.
 var wait activity

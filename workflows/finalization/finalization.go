@@ -66,7 +66,7 @@ type finalizationRun struct {
 
 func (r *finalizationRun) serve(ctx workflow.Context) (contract.FinalizationResult, error) {
 	var none contract.FinalizationResult
-	plan, err := call.LocalFirst(ctx, r.options.Limits, contract.PlanFinalization, contract.FinalizationStep{Ref: r.in.Ref})
+	plan, err := call.LocalFirst(ctx, r.options.Limits, contract.PlanFinalization, contract.ObjectStep{Ref: r.in.Ref})
 	if err != nil || !plan.Due {
 		return plan.Ended, err
 	}

@@ -13,18 +13,18 @@ import (
 // Kind is how the workflow is run. It serves one NonAdminBackupStorageLocation from its creation, or any later event, until it is
 // settled; the next event starts it again under the same ID. It is the only writer of the object's status. It does not wait for
 // administrators or Velero: what they do is an event.
-var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.LocationStep, contract.LocationView]{
+var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.ObjectStep, contract.LocationView]{
 	Kind: contract.KindLocation, Read: contract.RefreshLocation,
 	Activities: contract.Names(
 		contract.AdmitLocation, contract.SyncLocation, contract.WithdrawLocation, contract.DeleteLocation, contract.ReleaseLocation,
 	),
-	Args:    func(in *contract.ObjectInput) contract.LocationStep { return contract.LocationStep{Ref: in.Ref} },
+	Args:    (*contract.ObjectInput).Step,
 	Settled: Settled, Next: next, Awaited: awaited, Begin: begin,
 	Phases: func(v contract.LocationView) (string, string) { return v.Phase, v.Velero.Phase },
 	Waits:  contract.LocationView{Found: true, BeingDeleted: true, Phase: "Deleting", Remains: 1, Held: "a Secret"},
 })
 
-type run = entity.Run[*contract.ObjectInput, contract.LocationStep, contract.LocationView]
+type run = entity.Run[*contract.ObjectInput, contract.ObjectStep, contract.LocationView]
 
 const (
 	// secretLag is the time for Velero to see a new Secret: far more than the events of a healthy API server take.

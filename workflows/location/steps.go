@@ -7,7 +7,7 @@ import (
 
 // next decides by the order of precedence: a deletion, the verdict about the spec and its approval request, and what
 // is made for the location.
-func next(v contract.LocationView) contract.Activity[contract.LocationStep, contract.LocationView] {
+func next(v contract.LocationView) contract.Activity[contract.ObjectStep, contract.LocationView] {
 	switch {
 	case !v.Found, v.BeingDeleted && (v.Remains > 0 || v.Phase != "Deleting"):
 		return contract.DeleteLocation

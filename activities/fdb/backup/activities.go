@@ -110,7 +110,7 @@ func (b *Activities) beginAnew(
 }
 
 // ApplyAgents creates or corrects the agents' Deployment. A Deployment of that name that is not ours stays as it is.
-func (b *Activities) ApplyAgents(ctx context.Context, s *sight, step contract.FDBBackupStep) error {
+func (b *Activities) ApplyAgents(ctx context.Context, s *sight, step contract.ObjectStep) error {
 	view := s.view()
 	if !fdbbackup.AgentsDue(view) {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-var fdbStep = contract.FDBBackupStep{Ref: activitytest.FDBRef}
+var fdbStep = contract.ObjectStep{Ref: activitytest.FDBRef}
 
 func TestTheFinalizerOfAFoundationDBBackupIsAddedOnce(t *testing.T) {
 	w := activitytest.NewFDBWorld()

@@ -29,7 +29,7 @@ func eventType(warning bool) string {
 // Observe reads the present state and maintains our finalizers: they keep the object until its backup has ended and, unless the
 // spec says otherwise, its data are deleted. A user who sets spec.expiry.deletionFinalizer to false while the object is being
 // deleted releases it, and the data stay.
-func (b *Activities) Observe(ctx context.Context, s *sight, _ contract.FDBBackupStep) error {
+func (b *Activities) Observe(ctx context.Context, s *sight, _ contract.ObjectStep) error {
 	deleting := !s.Object.DeletionTimestamp.IsZero()
 	requested := fdbbackup.DeletionRequested(s.Object)
 	waives := deleting && !requested && controllerutil.ContainsFinalizer(s.Object, fdbv1alpha1.FinalizerDelete)

@@ -70,7 +70,7 @@ func (r *Activities) gather(ctx context.Context, ref contract.ObjectRef) (*sight
 
 // Observe reads the present state and adds our finalizer while the restore may run: it keeps the object until the restore has
 // ended.
-func (r *Activities) Observe(ctx context.Context, s *sight, _ contract.FDBRestoreStep) error {
+func (r *Activities) Observe(ctx context.Context, s *sight, _ contract.ObjectStep) error {
 	if !s.Object.DeletionTimestamp.IsZero() || s.Object.Status.State.Final() {
 		return nil
 	}

@@ -90,7 +90,7 @@ func (w *restoreWorld) Events() []string {
 }
 
 func TestRestoreIsHeldWhileItMayRun(t *testing.T) {
-	step := contract.FDBRestoreStep{Ref: fdbRestoreRef}
+	step := contract.ObjectStep{Ref: fdbRestoreRef}
 	w := newRestoreWorld(t, nil)
 	for range 2 {
 		assert.True(t, w.do(contract.ObserveFDBRestore.Name, step).Held)
@@ -140,7 +140,7 @@ func TestRestoreIsReleasedOnlyWhenItIsDeleted(t *testing.T) {
 	assert.Empty(t, w.Events())
 
 	require.NoError(t, w.Delete(t.Context(), w.Object()))
-	assert.True(t, w.do(contract.ObserveFDBRestore.Name, contract.FDBRestoreStep{Ref: fdbRestoreRef}).BeingDeleted)
+	assert.True(t, w.do(contract.ObserveFDBRestore.Name, contract.ObjectStep{Ref: fdbRestoreRef}).BeingDeleted)
 	assert.False(t, w.do(contract.ReleaseFDBRestore.Name, release).Held)
 	events := w.Events()
 	require.Len(t, events, 1)

@@ -32,7 +32,7 @@ const (
 func carryOut(t *testing.T, world *fake.World, approval bool) {
 	t.Helper()
 	world.RequireApproval(approval)
-	step := contract.LocationStep{Ref: fake.Ref(name)}
+	step := contract.ObjectStep{Ref: fake.Ref(name)}
 	for range 2 {
 		for _, activity := range []string{
 			contract.AdmitLocation.Name, contract.SyncLocation.Name, contract.RefreshLocation.Name,
@@ -96,7 +96,7 @@ func TestALookAtALocationSignalsWhatIsNotSettled(t *testing.T) {
 		"decided and carried out in part": {
 			approval: true, change: func(s *station) {
 				decided("approve")(s)
-				_, _ = activitytest.Performed[any](t, s.cache.Locations, contract.AdvanceApproval.Name, contract.ApprovalStep{Ref: fake.Ref(name)})
+				_, _ = activitytest.Performed[any](t, s.cache.Locations, contract.AdvanceApproval.Name, contract.ObjectStep{Ref: fake.Ref(name)})
 			}, want: []string{ensureApproval, startLocation}, result: later,
 		},
 		"its Secret another one": {

@@ -17,18 +17,18 @@ import (
 // event starts it again under the same ID. It is the only writer of the object's status. It sends every command for the database
 // to the database's owner, FDBCluster, and asks FDBSnapshotThrottle for a slot for a first snapshot. Data are expired and deleted
 // in turns that FDBExpiryQueue gives. The guard of a container, FDBContainer, learns which containers the backup uses.
-var Kind = kinds.Of(entity.Kind[*contract.FDBBackupInput, contract.FDBBackupStep, contract.FDBBackupView]{
+var Kind = kinds.Of(entity.Kind[*contract.FDBBackupInput, contract.ObjectStep, contract.FDBBackupView]{
 	Kind: contract.KindFDBBackup, Read: contract.ObserveFDBBackup,
 	Activities: contract.Names(
 		contract.ApplyFDBAgents, contract.PlanFDBBackup, contract.PublishFDBBackup, contract.ReleaseFDBBackup,
 		contract.InspectFDBBackup, contract.RunFDBCommand,
 	),
-	Args:    func(in *contract.FDBBackupInput) contract.FDBBackupStep { return contract.FDBBackupStep{Ref: in.Ref} },
+	Args:    (*contract.FDBBackupInput).Step,
 	Settled: Settled, Begin: begin,
 	Waits: contract.FDBBackupView{Found: true, ClusterGone: true},
 })
 
-type run = entity.Run[*contract.FDBBackupInput, contract.FDBBackupStep, contract.FDBBackupView]
+type run = entity.Run[*contract.FDBBackupInput, contract.ObjectStep, contract.FDBBackupView]
 
 // backupRun is what a run of this kind has besides.
 type backupRun struct {

@@ -145,14 +145,14 @@ func (w *backupWorld) run() *backupRun {
 	r.SetStartTime(r.start)
 	workflows.Register(r, w.options)
 	add := func(name string, do any) { r.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name}) }
-	add(contract.ObserveFDBBackup.Name, func(context.Context, contract.FDBBackupStep) (contract.FDBBackupView, error) {
+	add(contract.ObserveFDBBackup.Name, func(context.Context, contract.ObjectStep) (contract.FDBBackupView, error) {
 		defer w.begin("observe")()
 		if !fdbbackup.DeletionRequested(w.object) {
 			w.takeFinalizer(fdbv1alpha1.FinalizerDelete)
 		}
 		return w.view(), nil
 	})
-	add(contract.ApplyFDBAgents.Name, func(context.Context, contract.FDBBackupStep) (contract.FDBBackupView, error) {
+	add(contract.ApplyFDBAgents.Name, func(context.Context, contract.ObjectStep) (contract.FDBBackupView, error) {
 		defer w.begin("agents")()
 		w.did("agents")
 		w.agents = contract.FDBAgentsView{Exists: true, Ours: true, Current: true, RolledOut: true, Wanted: 3, Ready: 3}

@@ -20,20 +20,18 @@ import (
 // and started once, and never again. The workflow ends with the restore, and the next event starts it again under the same ID. It
 // is the only writer of the object's status. It sends every command for the destination to the destination's owner, FDBCluster.
 // The guard of the container, FDBContainer, grants no expiration while the restore reads it.
-var Kind = kinds.Of(entity.Kind[*contract.FDBRestoreInput, contract.FDBRestoreStep, contract.FDBRestoreView]{
+var Kind = kinds.Of(entity.Kind[*contract.FDBRestoreInput, contract.ObjectStep, contract.FDBRestoreView]{
 	Kind: contract.KindFDBRestore, Read: contract.ObserveFDBRestore,
 	Activities: contract.Names(
 		contract.PlanFDBRestore, contract.PublishFDBRestore, contract.ReleaseFDBRestore, contract.InspectFDBRestore,
 		contract.RunFDBRestoreCommand, contract.FinalizeFDBRestore,
 	),
-	Args: func(in *contract.FDBRestoreInput) contract.FDBRestoreStep {
-		return contract.FDBRestoreStep{Ref: in.Ref}
-	},
+	Args:    (*contract.FDBRestoreInput).Step,
 	Settled: Settled, Begin: begin,
 	Waits: contract.FDBRestoreView{Found: true, ClusterGone: true},
 })
 
-type run = entity.Run[*contract.FDBRestoreInput, contract.FDBRestoreStep, contract.FDBRestoreView]
+type run = entity.Run[*contract.FDBRestoreInput, contract.ObjectStep, contract.FDBRestoreView]
 
 // restoreRun is what a run of this kind has besides.
 type restoreRun struct {

@@ -145,7 +145,7 @@ func (w *restoreWorld) run() *restoreRun {
 	r.SetStartTime(r.start)
 	workflows.Register(r, call.Options{})
 	add := func(name string, do any) { r.RegisterActivityWithOptions(do, activity.RegisterOptions{Name: name}) }
-	add(contract.ObserveFDBRestore.Name, func(context.Context, contract.FDBRestoreStep) (contract.FDBRestoreView, error) {
+	add(contract.ObserveFDBRestore.Name, func(context.Context, contract.ObjectStep) (contract.FDBRestoreView, error) {
 		defer w.begin("observe")()
 		return w.view, nil
 	})
