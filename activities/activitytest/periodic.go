@@ -28,7 +28,7 @@ func (p periodic) Register(registry worker.ActivityRegistry) { p.RegisterPeriodi
 // SynchronizeNow synchronizes backups to the end.
 func SynchronizeNow(t *testing.T, w *fake.World) contract.SynchronizationResult {
 	t.Helper()
-	result, err := Periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.SynchronizationInput{})
+	result, err := Periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.ScheduledInput{})
 	require.NoError(t, err)
 	return result
 }

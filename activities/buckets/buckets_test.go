@@ -194,7 +194,7 @@ func TestABackupIsOfferedWithAllItsVolumes(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := activitytest.Periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.SynchronizationInput{})
+	_, err := activitytest.Periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.ScheduledInput{})
 	require.Error(t, err)
 	require.True(t, buckets.Pending(w.Velero(name)))
 	assert.Nil(t, w.Read(activitytest.Name))

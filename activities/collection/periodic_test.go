@@ -51,7 +51,7 @@ func TestAProcessThatDiesBeforeTheMarkIsMadeUpFor(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := activitytest.Periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.SynchronizationInput{})
+	_, err := activitytest.Periodic[contract.SynchronizationResult](t, w, contract.SynchronizeBackups.Name, contract.ScheduledInput{})
 	require.ErrorContains(t, err, fake.ErrAway.Error())
 	require.NotNil(t, w.Read(activitytest.Name))
 	w.Fail(nil)

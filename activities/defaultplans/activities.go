@@ -43,7 +43,7 @@ type pass struct {
 
 // Keep gives each namespace the plans that select it. A plan that bears the mark and that no rule wants is deleted; its backups
 // stay. What the API server refuses in one namespace is noted, and the others get theirs.
-func (a *Activities) Keep(ctx context.Context, _ contract.DefaultPlansInput) (contract.DefaultPlansResult, error) {
+func (a *Activities) Keep(ctx context.Context, _ contract.ScheduledInput) (contract.DefaultPlansResult, error) {
 	p := &pass{Activities: a}
 	rules, err := a.Policy.Get(ctx)
 	if err != nil {

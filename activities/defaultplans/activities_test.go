@@ -26,7 +26,7 @@ func keep(t *testing.T, w *fake.World) (contract.DefaultPlansResult, error) {
 		Cluster: w.Backups.Cluster, Policy: w.Backups.Gatherer.Policy, OADPNamespace: fake.OADPNamespace,
 	}).Register(env)
 	var result contract.DefaultPlansResult
-	answer, err := env.ExecuteActivity(contract.KeepDefaultPlans.Name, contract.DefaultPlansInput{Cluster: fake.Cluster})
+	answer, err := env.ExecuteActivity(contract.KeepDefaultPlans.Name, contract.ScheduledInput{Cluster: fake.Cluster})
 	if err == nil {
 		require.NoError(t, answer.Get(&result))
 	}

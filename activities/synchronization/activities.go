@@ -64,7 +64,7 @@ type synchronizing struct {
 // Synchronize creates the NonAdminBackups of Velero Backups that have none, and keeps the ledger of those released. It lists
 // candidates, and judges each by live reads before it changes anything. With a period of zero in the policy it creates nothing.
 func (s *Activities) Synchronize(
-	ctx context.Context, _ contract.SynchronizationInput,
+	ctx context.Context, _ contract.ScheduledInput,
 ) (contract.SynchronizationResult, error) {
 	rules, err := s.Policy.Get(ctx)
 	if err != nil {

@@ -62,7 +62,7 @@ func synchronized(t *testing.T) contract.SynchronizationResult {
 	defer cancel()
 	run, err := temporal.ExecuteWorkflow(ctx, temporalclient.StartWorkflowOptions{
 		ID: fmt.Sprintf("sync-by-hand-%08x", rand.Uint32()), TaskQueue: contract.TaskQueue(stack.ClusterID()),
-	}, contract.KindSynchronization.Workflow, contract.SynchronizationInput{Cluster: stack.ClusterID()})
+	}, contract.KindSynchronization.Workflow, contract.ScheduledInput{Cluster: stack.ClusterID()})
 	require.NoError(t, err)
 	var result contract.SynchronizationResult
 	require.NoError(t, run.Get(ctx, &result))

@@ -65,7 +65,7 @@ func (s *scene) synchronize() *workflowservice.DescribeWorkflowExecutionResponse
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	run, err := s.temporal.ExecuteWorkflow(ctx, temporalclient.StartWorkflowOptions{TaskQueue: kind.TaskQueue(s.cluster)},
-		kind.Workflow, contract.SynchronizationInput{Cluster: s.cluster})
+		kind.Workflow, contract.ScheduledInput{Cluster: s.cluster})
 	require.NoError(s.t, err)
 	require.NoErrorf(s.t, run.Get(ctx, nil), "%s has not ended within %s", kind.Workflow, patience)
 	described, err := s.temporal.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())

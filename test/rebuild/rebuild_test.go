@@ -84,7 +84,7 @@ func (r *rig) veleroLooks(t *testing.T) {
 
 // synchronized has Holdfast look into the tenants' locations.
 func synchronized(r *rig) {
-	run[contract.SynchronizationResult](r, contract.KindSynchronization.Workflow, contract.SynchronizationInput{Cluster: r.ClusterID()})
+	run[contract.SynchronizationResult](r, contract.KindSynchronization.Workflow, contract.ScheduledInput{Cluster: r.ClusterID()})
 }
 
 // awaitCollectionWaits: what Velero has not brought back yet might be taken for gone, so a collection says what it waits for.

@@ -34,19 +34,14 @@ type CollectedKind struct {
 }
 
 // KindSynchronization makes, once, the NonAdminBackups of Velero Backups that have none. A Schedule starts it every
-// backupSyncPeriod of the policy. Input: SynchronizationInput, result: SynchronizationResult.
+// backupSyncPeriod of the policy. Input: ScheduledInput, result: SynchronizationResult.
 var KindSynchronization = Kind{
 	Workflow: "BackupSynchronization", ID: "backup-sync", Summary: "Backup synchronization", Pinned: true,
 }
 
 // SynchronizeBackups makes NonAdminBackups for what Velero has found in the object stores.
-var SynchronizeBackups = Activity[SynchronizationInput, SynchronizationResult]{
+var SynchronizeBackups = Activity[ScheduledInput, SynchronizationResult]{
 	"synchronize-backups", "Make NonAdminBackups for what Velero has found in the object stores",
-}
-
-// SynchronizationInput starts one synchronization.
-type SynchronizationInput struct {
-	Cluster string `json:"cluster"`
 }
 
 // SynchronizationResult counts what a synchronization has done.
@@ -88,7 +83,7 @@ func (r SynchronizationResult) Add(next SynchronizationResult) SynchronizationRe
 // and, with the time appended by Temporal, of each workflow that it starts.
 func ScheduleID(cluster string, kind Kind) string { return cluster + "/" + kind.ID }
 
-// ScheduledInput is the input of every workflow that a Schedule starts.
+// ScheduledInput is the input of every workflow that a Schedule starts for a cluster. A collection reads it as a CollectionInput.
 type ScheduledInput struct {
 	Cluster string `json:"cluster"`
 }

@@ -157,17 +157,12 @@ func PlanRunName(plan string, due time.Time) string {
 }
 
 // KindDefaultPlans gives namespaces, once, the plans that the administrator's policy names for them. A Schedule starts it, and
-// the watcher when a namespace or the policy has changed. Input: DefaultPlansInput, result: DefaultPlansResult.
+// the watcher when a namespace or the policy has changed. Input: ScheduledInput, result: DefaultPlansResult.
 var KindDefaultPlans = Kind{Workflow: "DefaultPlans", ID: "default-plans", Summary: "Default plans", Pinned: true}
 
 // KeepDefaultPlans creates, changes and deletes BackupPlans as the policy names them.
-var KeepDefaultPlans = Activity[DefaultPlansInput, DefaultPlansResult]{
+var KeepDefaultPlans = Activity[ScheduledInput, DefaultPlansResult]{
 	"keep-default-plans", "Give namespaces the plans that the policy names for them",
-}
-
-// DefaultPlansInput starts one pass over all namespaces.
-type DefaultPlansInput struct {
-	Cluster string `json:"cluster"`
 }
 
 // DefaultPlansResult counts what a pass has done to plans.

@@ -142,9 +142,6 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 		},
 		"a Schedule's input": {value: contract.ScheduledInput{Cluster: "west"}, want: `{"cluster":"west"}`},
 		"a collection's":     {value: contract.CollectionInput{Cluster: "west"}, want: `{"cluster":"west"}`},
-		"a synchronization's": {
-			value: contract.SynchronizationInput{Cluster: "west"}, want: `{"cluster":"west"}`,
-		},
 		"a download's step": {
 			value: contract.ObjectStep{Ref: ref}, want: `{"ref":{"namespace":"team","name":"nightly","uid":"u"}}`,
 		},

@@ -55,7 +55,7 @@ func collect(
 		return seen, err
 	}
 	for {
-		synced, err := synchronize(ctx, contract.SynchronizationInput{Cluster: in.Cluster}, options, deadline)
+		synced, err := synchronize(ctx, contract.ScheduledInput{Cluster: in.Cluster}, options, deadline)
 		if err != nil || synced.Waiting != "" {
 			return contract.CollectionResult{Waiting: synced.Waiting}, err
 		}

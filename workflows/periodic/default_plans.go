@@ -17,7 +17,7 @@ var DefaultPlansKind = kinds.Kind{
 
 // DefaultPlans gives each namespace, once, the plans that the policy names for it, and takes away what it names no more.
 func DefaultPlans(
-	ctx workflow.Context, in contract.DefaultPlansInput, options call.Options,
+	ctx workflow.Context, in contract.ScheduledInput, options call.Options,
 ) (contract.DefaultPlansResult, error) {
 	result, err := once(ctx, options.Limits, contract.KeepDefaultPlans, in)
 	if err == nil {

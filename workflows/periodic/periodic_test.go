@@ -44,7 +44,7 @@ func newPeriodic() *periodic {
 	}
 	workflows.Register(p, call.Options{})
 	p.RegisterActivityWithOptions(
-		func(context.Context, contract.SynchronizationInput) (contract.SynchronizationResult, error) {
+		func(context.Context, contract.ScheduledInput) (contract.SynchronizationResult, error) {
 			p.called = append(p.called, contract.SynchronizeBackups.Name)
 			return p.sync()
 		}, activity.RegisterOptions{Name: contract.SynchronizeBackups.Name})
@@ -65,7 +65,7 @@ func TestASynchronizationGoesOnWhileThereIsMore(t *testing.T) {
 	p.sync = func() (contract.SynchronizationResult, error) {
 		return contract.SynchronizationResult{Made: 500, Untrusted: 7, More: len(p.called) < 3}, nil
 	}
-	p.ExecuteWorkflow(contract.KindSynchronization.Workflow, contract.SynchronizationInput{})
+	p.ExecuteWorkflow(contract.KindSynchronization.Workflow, contract.ScheduledInput{})
 	require.NoError(t, p.GetWorkflowError())
 	var result contract.SynchronizationResult
 	require.NoError(t, p.GetWorkflowResult(&result))
@@ -81,7 +81,7 @@ func TestASynchronizationOutlastsAnOutage(t *testing.T) {
 		}
 		return contract.SynchronizationResult{Made: 1}, nil
 	}
-	p.ExecuteWorkflow(contract.KindSynchronization.Workflow, contract.SynchronizationInput{})
+	p.ExecuteWorkflow(contract.KindSynchronization.Workflow, contract.ScheduledInput{})
 	require.NoError(t, p.GetWorkflowError())
 }
 
@@ -157,7 +157,7 @@ func TestBackupsWithoutEndDoNotStopTheCollection(t *testing.T) {
 	p := newPeriodic()
 	passes := 0
 	p.OnActivity(contract.SynchronizeBackups.Name, mock.Anything, mock.Anything).After(time.Minute).Return(
-		func(context.Context, contract.SynchronizationInput) (contract.SynchronizationResult, error) {
+		func(context.Context, contract.ScheduledInput) (contract.SynchronizationResult, error) {
 			passes++
 			return contract.SynchronizationResult{Made: 500, More: true}, nil
 		})

@@ -29,14 +29,14 @@ const (
 
 // BackupSynchronization makes, once, the NonAdminBackups of Velero Backups that have none. A Schedule starts it.
 func BackupSynchronization(
-	ctx workflow.Context, in contract.SynchronizationInput, options call.Options,
+	ctx workflow.Context, in contract.ScheduledInput, options call.Options,
 ) (contract.SynchronizationResult, error) {
 	return synchronize(ctx, in, options, workflow.Now(ctx).Add(synchronizationLimit))
 }
 
 // synchronize repeats the activity until it says that nothing is left, or until the deadline.
 func synchronize(
-	ctx workflow.Context, in contract.SynchronizationInput, options call.Options, deadline time.Time,
+	ctx workflow.Context, in contract.ScheduledInput, options call.Options, deadline time.Time,
 ) (contract.SynchronizationResult, error) {
 	var total contract.SynchronizationResult
 	for range maxBatches {
