@@ -83,9 +83,9 @@ generate: ## Write the generated code: deepcopy, CRDs, RBAC
 	"$$gen" crd paths=./k8s/api/oadp/... paths=./k8s/api/holdfast/... output:crd:artifacts:config=deploy/crds; \
 	"$$gen" crd paths=./k8s/api/fdb/... output:crd:artifacts:config=deploy/components/fdb/crds; \
 	$(call role,holdfast-worker,worker,deploy,worker $(filter-out activities/fdb%,$(wildcard activities/*/))); \
-	$(call role,holdfast-watcher,watcher,deploy,starter $(filter-out k8s/watch/fdb/,$(wildcard k8s/watch/*/))); \
+	$(call role,holdfast-watcher,watcher,deploy,starter $(filter-out starter/watch/fdb/,$(wildcard starter/watch/*/))); \
 	$(call role,holdfast-fdb,worker,deploy/components/fdb,worker/fdbworker $(wildcard activities/fdb/*/)); \
-	$(call role,holdfast-watcher-fdb,watcher,deploy/components/fdb,k8s/watch/fdb)
+	$(call role,holdfast-watcher-fdb,watcher,deploy/components/fdb,starter/watch/fdb)
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -27,8 +27,8 @@ import (
 //
 // Callers, the evidence that each needs, and why (packages of activities by their last element):
 //
-//	k8s/watch               Hint; location_events Called, since it builds a reference from the UID
-//	k8s/watch/queue         Names: it writes the status of the object that is named
+//	starter/watch               Hint; location_events Called, since it builds a reference from the UID
+//	starter/watch/queue         Names: it writes the status of the object that is named
 //	backup, restore         Claimed to read, Names before anything else; backups MayHold too, since they come from buckets
 //	backup (released)       the Velero Backup's Names, or Derived if that is gone
 //	download, finalization  Names, Named; Tenants and MayHold, since a URL is signed with the location's keys

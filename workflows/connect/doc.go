@@ -2,5 +2,5 @@
 // (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TLS, API key), and the search attributes that must be there before anything polls or
 // signals. It knows how the workflows of each kind are started, signalled and queried, and how a Schedule is kept.
 //
-// worker, starter, k8s/watch and activities call it. It is no workflow code.
+// worker, starter, starter/watch and activities call it. It is no workflow code.
 package connect

@@ -1,0 +1,56 @@
+package velero
+
+import (
+	"context"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/starter/watch/watched"
+)
+
+func (b *backups) deleteRequestEvents() watched.Events {
+	return watched.On(watched.Deleted,
+		func(before, after *velerov1.DeleteBackupRequest) bool {
+			return before.Status.Phase != after.Status.Phase
+		},
+		func(ctx context.Context, request *velerov1.DeleteBackupRequest, q watched.Queue) {
+			if nab, found := b.of(ctx, request); found {
+				b.AddEnd(q, watched.RequestFor(nab))
+			}
+		})
+}
+
+// locationEvents: a storage location that is created, deleted or changed may change the verdict on backups that are BackingOff.
+func (b *backups) locationEvents() watched.Events {
+	ofVelero := func(location client.Object) bool {
+		_, is := location.(*velerov1.BackupStorageLocation)
+		return is
+	}
+	matters := func(before, after client.Object) bool { // Velero validates again about once a minute
+		return !ofVelero(before) || newPhase(veleroLocations)(before, after)
+	}
+	enqueue := func(ctx context.Context, location client.Object, q watched.Queue) {
+		namespace := location.GetNamespace()
+		if ofVelero(location) {
+			key, _ := owner.Location.Hint(location)
+			namespace = key.Namespace
+		}
+		if namespace != "" {
+			b.eachBackingOff(ctx, b.adding(q), client.InNamespace(namespace))
+		}
+	}
+	events := watched.On(watched.Created|watched.Deleted, matters, enqueue)
+	return watched.Both(events, watched.Events{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
+		if ofVelero(e.Object) {
+			b.Each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { // a backup in it that is being deleted need not wait
+				if !nab.DeletionTimestamp.IsZero() {
+					b.Add(q, watched.RequestFor(nab))
+				}
+			})
+		}
+	}})
+}

@@ -1,0 +1,87 @@
+package velero
+
+import (
+	"context"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/activities/backup"
+	turns "holdfast.dev/holdfast/activities/queue"
+	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/metrics"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/starter/watch/caches"
+	"holdfast.dev/holdfast/starter/watch/watched"
+	backupworkflow "holdfast.dev/holdfast/workflows/backup"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups,verbs=list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups,verbs=list;watch
+// +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=deletebackuprequests;podvolumebackups;datauploads,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
+
+// backups are the NonAdminBackups.
+type backups struct {
+	served[*oadpv1alpha1.NonAdminBackup]
+}
+
+func newBackups(env *Env) *backups {
+	b := &backups{served[*oadpv1alpha1.NonAdminBackup]{
+		env: env, pool: contract.PoolBackups, origin: owner.Backup, made: veleroBackups, volumeLabel: velerov1.BackupNameLabel,
+		moved: func(before, after client.Object) bool {
+			return before.(*velerov1.Backup).Status.QueuePosition != after.(*velerov1.Backup).Status.QueuePosition
+		},
+		atOnce: watched.Never,
+	}}
+	b.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackup]{
+		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup,
+		Own: nonAdminBackups, Shared: true, InTurns: true,
+		Sources: []watched.Source{
+			{Of: nonAdminBackups, Events: watched.Both(b.events(), b.placeEvents())},
+			{Of: veleroBackups, Events: b.veleroEvents()},
+			{Of: deleteRequests, Events: b.deleteRequestEvents()},
+			{Of: nonAdminLocations, Events: b.locationEvents()},
+			{Of: veleroLocations, Events: b.locationEvents()},
+			{Of: caches.Namespaces, Events: watched.Both(b.namespaceEvents(), b.quotaEvents())},
+			{Of: podVolumeBackups, Events: b.volumeEvents()},
+			{Of: dataUploads, Events: b.volumeEvents()},
+		},
+		Judge: b.judge,
+		Judged: func(nab *oadpv1alpha1.NonAdminBackup) bool {
+			return b.backingOff(nab) || k8s.WaitsForTurn(nab.Status.Conditions)
+		},
+		Phases: metrics.NonAdminBackups,
+		Census: b.count,
+	})
+	return b
+}
+
+func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+	gatherer := &backup.Gatherer{
+		Reader: from, Policy: b.env.Policy, ClusterID: b.ClusterID, OADPNamespace: b.OADPNamespace, Cached: true,
+	}
+	o, err := gatherer.Gather(ctx, ref)
+	if err != nil || o.NAB == nil {
+		return watched.View{}, err
+	}
+	if o.Rules != nil { // otherwise there is no verdict, or none on a spec
+		o.Verdict = omittedBackup.verdict(o.Verdict, o.NAB)
+	}
+	view := o.View(time.Now())
+	return b.inTurn(ctx, o.NAB, watched.View{
+		Found: true, Due: !backupworkflow.Settled(view),
+		Unstarted:  o.Backup == nil && b.awaitsCreation(o.NAB) && !o.DeletionRequested(),
+		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()),
+	}, view.AwaitsTurn, o.Backup == nil && turns.Awaits(o.NAB, b.ClusterID)), nil
+}
+
+// uncounted reports whether a backup that has volumes counts none in its status. A workflow can count them as long as the
+// Velero Backup exists, also after the end: the watcher may have seen them too late, or not have run.
+func uncounted(o *backup.Objects) bool {
+	return o.Backup != nil && o.Backup.Status.StartTimestamp != nil &&
+		o.NAB.Status.DataMoverDataUploads == nil && o.NAB.Status.FileSystemPodVolumeBackups == nil
+}

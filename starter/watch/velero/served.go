@@ -1,0 +1,179 @@
+package velero
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/lifecycle"
+	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
+	"holdfast.dev/holdfast/starter/watch/caches"
+	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/workflows/contract"
+)
+
+// served is what NonAdminBackups and NonAdminRestores have in common: Velero serves one object for each.
+type served[T client.Object] struct {
+	*watched.Kind[T]
+	env    *Env
+	pool   contract.Pool
+	origin owner.Origin
+	// made is the kind of the Velero object, and volumeLabel names the one that a volume belongs to.
+	made        *caches.Kind
+	volumeLabel string
+	// moved: the Velero object may have another position. atOnce: a change is signalled at once that is not one of the phase.
+	moved, atOnce func(before, after client.Object) bool
+}
+
+func (s *served[T]) backingOff(object client.Object) bool { return backingOff(s.Own.Phase(object)) }
+
+func (s *served[T]) awaitsCreation(object client.Object) bool {
+	return awaitsCreation(s.Own.Phase(object))
+}
+
+// adding enqueues objects that an event of another object concerns.
+func (s *served[T]) adding(q watched.Queue) func(T) {
+	return func(object T) { s.Add(q, watched.RequestFor(object)) }
+}
+
+// eachBackingOff calls do for every object whose verdict may have changed.
+func (s *served[T]) eachBackingOff(ctx context.Context, do func(T), matching ...client.ListOption) {
+	s.Each(ctx, func(object T) {
+		if s.backingOff(object) {
+			do(object)
+		}
+	}, matching...)
+}
+
+// of finds the object that a Velero object names as its origin, in the cache.
+func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found bool) {
+	key, named := s.origin.Hint(made)
+	if !named {
+		return object, false
+	}
+	return s.Cached(ctx, key)
+}
+
+// events: generation, deletion, labels and our finalizer matter. A change of the status alone is our own, and signals no
+// workflow, except a rejection.
+func (s *served[T]) events() watched.Events {
+	return watched.Events{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
+			if !e.IsInInitialList && s.awaitsCreation(e.Object) {
+				s.AddStart(q, watched.RequestFor(e.Object))
+			} else {
+				s.Add(q, watched.RequestFor(e.Object))
+			}
+			s.env.PositionsChanged()
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+			before, after := e.ObjectOld, e.ObjectNew
+			if before.GetUID() != after.GetUID() {
+				s.AddEnd(q, watched.RequestFor(before))
+			}
+			if !s.awaitsCreation(after) || k8s.Waited(k8s.Conditions(after)) {
+				s.Started(watched.RequestFor(after))
+			}
+			switch {
+			case !watched.Concerns(before, after, s.Own.Finalizers...) && !rejected(s.Own)(before, after):
+			case lifecycle.DeletionRequested(after):
+				s.AddEnd(q, watched.RequestFor(after))
+			default:
+				s.Add(q, watched.RequestFor(after))
+			}
+			if newPhase(s.Own)(before, after) {
+				s.env.PositionsChanged()
+			}
+			if s.beganToWait(before, after) {
+				s.env.Turns.BeganToWait(ctx, s.pool, after)
+			}
+			if stalls(before, after) {
+				s.env.Turns.NotNeeded(s.pool, after)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) {
+			s.turnGone(e.Object)
+			s.AddEnd(q, watched.RequestFor(e.Object))
+		},
+	}
+}
+
+// veleroEvents are those of the Velero objects: a new phase or a deletion at once, progress alone at most once in each progress
+// interval.
+func (s *served[T]) veleroEvents() watched.Events {
+	return watched.Events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
+			s.env.PositionsChanged()
+			// Our own creation needs no signal, and the cache of the other kind may be behind. An object that was missing does.
+			// So does one that Velero has begun with: the watcher was cut off from the API server.
+			if object, found := s.of(ctx, e.Object); found && (!s.awaitsCreation(object) || s.made.Phase(e.Object) != "") {
+				s.Add(q, watched.RequestFor(object))
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+			before, after := e.ObjectOld, e.ObjectNew
+			was, is := s.made.Phase(before), s.made.Phase(after)
+			if was != is || s.moved(before, after) {
+				s.env.PositionsChanged()
+			}
+			if velero.HoldsTurn(was) && !velero.HoldsTurn(is) {
+				s.turnEnded(ctx, after)
+			}
+			object, found := s.of(ctx, after)
+			switch {
+			case !found || before.GetResourceVersion() == after.GetResourceVersion():
+			case was != is && velero.Finished(is):
+				s.AddEnd(q, watched.RequestFor(object))
+			case was != is || before.GetUID() != after.GetUID() || s.atOnce(before, after):
+				s.Add(q, watched.RequestFor(object))
+			default:
+				s.AddAfter(q, watched.RequestFor(object), s.ProgressInterval)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
+			s.env.PositionsChanged()
+			s.Volumes.Forget(e.Object.GetName())
+			if velero.HoldsTurn(s.made.Phase(e.Object)) {
+				s.turnEnded(ctx, e.Object)
+			}
+			if object, found := s.of(ctx, e.Object); found {
+				s.AddEnd(q, watched.RequestFor(object))
+				return
+			}
+			// Another's object: it may have had the name of the Velero object for one that is BackingOff.
+			s.eachBackingOff(ctx, s.adding(q))
+		},
+	}
+}
+
+// namespaceEvents: our finalizer must not block a namespace that is being deleted. An object that was already being deleted
+// gets no event of its own then.
+func (s *served[T]) namespaceEvents() watched.Events {
+	terminating := func(_, namespace client.Object) bool { return !namespace.GetDeletionTimestamp().IsZero() }
+	return watched.On(watched.Created, terminating, func(ctx context.Context, namespace client.Object, q watched.Queue) {
+		if terminating(nil, namespace) {
+			s.Each(ctx, s.adding(q), client.InNamespace(namespace.GetName()))
+		}
+	})
+}
+
+// volumeEvents: progress of a volume is progress of its Velero object.
+func (s *served[T]) volumeEvents() watched.Events {
+	return watched.On(watched.Created, watched.Rewritten, func(ctx context.Context, volume client.Object, q watched.Queue) {
+		name := volume.GetLabels()[s.volumeLabel]
+		if name == "" {
+			return
+		}
+		s.Volumes.Add(name)
+		of := s.made.Object.DeepCopyObject().(client.Object)
+		if s.Client.Get(ctx, client.ObjectKey{Namespace: s.OADPNamespace, Name: name}, of) != nil {
+			return // not there, or not yet: it will have its own event
+		}
+		if object, found := s.of(ctx, of); found {
+			s.AddAfter(q, watched.RequestFor(object), s.ProgressInterval)
+		}
+	})
+}
