@@ -35,6 +35,7 @@ const allHours = 1<<24 - 1
 const gapMost = 25 * time.Hour
 
 // Parse reads a schedule: five fields of cron, or @hourly, @daily, @weekly or @monthly. zone is an IANA name; UTC if empty.
+// The CRD (k8s/api/holdfast) checks the number of fields before.
 func Parse(schedule, zone string) (Schedule, error) {
 	fields := strings.Fields(schedule)
 	if named, ok := names[strings.TrimSpace(schedule)]; ok {
