@@ -12,6 +12,7 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
+	"holdfast.dev/holdfast/k8s/velero"
 )
 
 // pvcNameAnnotation is Velero's: the claim of a volume.
@@ -26,7 +27,7 @@ func NewBackup(
 	stored *velerov1.Backup, name, tenant string, location *velerov1.BackupStorageLocation, now time.Time,
 ) (*velerov1.Backup, bool) {
 	key, proven := owner.Backup.Proven(stored)
-	phase, ended := phaseOf(stored, now)
+	phase, ended := velero.SynchronizedPhase(stored, now)
 	if !proven || stored.Name != name || key.Namespace != tenant || !ended || begins(stored, now) {
 		return nil, false
 	}
@@ -45,20 +46,6 @@ func NewBackup(
 	made.Spec.Hooks = velerov1.BackupHooks{} // it runs no more
 	made.Status.Phase = phase
 	return made, true
-}
-
-// phaseOf returns the phase with which Velero synchronizes a backup. One that never ended comes when it has expired, so that it
-// is deleted.
-func phaseOf(stored *velerov1.Backup, now time.Time) (velerov1.BackupPhase, bool) {
-	switch phase := stored.Status.Phase; phase {
-	case velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed:
-		return phase, true
-	case velerov1.BackupPhaseWaitingForPluginOperations, velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed,
-		velerov1.BackupPhaseFinalizing, velerov1.BackupPhaseFinalizingPartiallyFailed:
-		expired := stored.Status.Expiration != nil && !stored.Status.Expiration.After(now)
-		return velerov1.BackupPhasePartiallyFailed, expired
-	}
-	return "", false
 }
 
 // begins: it is in the future. The newest Backup is what Velero restores of a Schedule.

@@ -2,12 +2,10 @@ package restore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/worker"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
@@ -98,21 +96,15 @@ func (r *Activities) volumes(
 	return velero.ReadVolumes(ctx, r.Client, o.Restore)
 }
 
-// CheckStall checks whether Velero has finished a restore without writing it to the object, in the same way as for a backup:
-// Velero writes the results to the object store before its last patch.
+// CheckStall checks whether Velero has finished a restore without writing it to the object, in the same way as for a backup.
 func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
-	ctx, cancel := context.WithTimeout(ctx, velero.StallLookup)
-	defer cancel()
 	return r.object().Update(ctx, step.Ref, func(o *Objects) error {
-		if o.Restore == nil || o.Restore.Status.Phase != velerov1.RestorePhaseInProgress || o.View().Velero.Stalled {
+		if o.Restore == nil || o.View().Velero.Stalled {
 			return nil
 		}
-		age, err := r.resultsAge(ctx, o)
-		if err != nil {
-			return fmt.Errorf("check for the results of Velero Restore %s/%s: %w", o.Restore.Namespace, o.Restore.Name, err)
-		}
-		if age < r.StallTimeout/2 {
-			return nil
+		stalled, err := velero.Stalled(ctx, r.Client, o.NAR, o.Restore, r.StallTimeout)
+		if err != nil || !stalled {
+			return err
 		}
 		changed, err := r.PatchStatus(ctx, o.NAR, func() { lifecycle.ApplyStall(o.NAR) })
 		if changed {
@@ -120,15 +112,4 @@ func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) 
 		}
 		return err
 	})
-}
-
-// resultsAge is the time since Velero wrote the restore's results, zero if they do not exist.
-func (r *Activities) resultsAge(ctx context.Context, o *Objects) (time.Duration, error) {
-	source := &velerov1.Backup{}
-	key := client.ObjectKey{Namespace: o.Restore.Namespace, Name: o.Restore.Spec.BackupName}
-	if err := r.Client.Get(ctx, key, source); err != nil {
-		return 0, fmt.Errorf("get Velero Backup %s: %w", key, err)
-	}
-	return velero.StoredAge(ctx, r.Client, source.Spec.StorageLocation,
-		velero.NewDownloadRequest(o.NAR, o.Restore, velerov1.DownloadTargetKindRestoreResults))
 }

@@ -1,6 +1,8 @@
 package velero
 
 import (
+	"time"
+
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -138,4 +140,17 @@ func Unstarted(status *velerov1.BackupStatus) bool {
 		return true
 	}
 	return false
+}
+
+// SynchronizedPhase is the phase with which Velero synchronizes a backup from a bucket, if it does. One that never ended comes when
+// it has expired, so that it is deleted.
+func SynchronizedPhase(stored *velerov1.Backup, now time.Time) (velerov1.BackupPhase, bool) {
+	switch phase := stored.Status.Phase; {
+	case phase == velerov1.BackupPhaseFailed, Usable(phase):
+		return phase, true
+	case StateOf(phase) == StateFinalizing && !cancelling(phase):
+		expired := stored.Status.Expiration != nil && !stored.Status.Expiration.After(now)
+		return velerov1.BackupPhasePartiallyFailed, expired
+	}
+	return "", false
 }

@@ -85,6 +85,11 @@ func newWorkflowWorker(o Options) worker.Worker {
 	runner := worker.New(o.Temporal, contract.FDBWorkflowTaskQueue(o.ClusterID), o.Worker)
 	o.Flags.addTo(&o.Workflows)
 	workflows.RegisterQueue(runner, contract.QueueFDB, o.Workflows)
+	registerActivities(runner, o)
+	return runner
+}
+
+func registerActivities(runner worker.ActivityRegistry, o Options) {
 	cluster := activities.Cluster{Client: o.Client, Events: o.Events, Paused: activities.NeverPaused}
 	backups := &backup.Activities{Cluster: cluster, Gatherer: &gather.Gatherer{Reader: o.Client}}
 	backups.Register(runner)
@@ -98,7 +103,6 @@ func newWorkflowWorker(o Options) worker.Worker {
 	queue.Register(runner)
 	restores := &restore.Activities{Cluster: cluster, Gatherer: &restore.Gatherer{Reader: o.Client}}
 	restores.Register(runner)
-	return runner
 }
 
 // newSharedWorker serves the coordinators that Kubernetes clusters share. With worker versioning they share a deployment, too:
@@ -119,9 +123,13 @@ func newToolsWorker(o Options, programs *fdbtool.Runner) worker.Worker {
 	o.Worker.DisableWorkflowWorker, o.Worker.WorkflowTaskPollerBehavior = true, nil
 	o.Worker.MaxConcurrentActivityExecutionSize = concurrentTools
 	runner := worker.New(o.Temporal, contract.FDBTaskQueue(o.ClusterID), o.Worker)
+	registerTools(runner, o, programs)
+	return runner
+}
+
+func registerTools(runner worker.ActivityRegistry, o Options, programs *fdbtool.Runner) {
 	backups := &tools.Tools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
 	backups.Register(runner)
 	restores := &restore.Tools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
 	restores.Register(runner)
-	return runner
 }

@@ -29,7 +29,8 @@ func inGroup(version schema.GroupVersion, resources []string) []string {
 var (
 	// Tenants' requests to Holdfast. Restored, they would request the same again. FoundationDB's operator has kinds of the same
 	// plurals as ours, which are the tenant's.
-	ExcludedNamespaceScoped = slices.Concat(oadpv1alpha1.Requests, inGroup(fdbv1alpha1.GroupVersion, fdbv1alpha1.Requests))
+	ExcludedNamespaceScoped = slices.Concat(oadpv1alpha1.Requests,
+		inGroup(holdfastv1alpha1.GroupVersion, holdfastv1alpha1.Requests), inGroup(fdbv1alpha1.GroupVersion, fdbv1alpha1.Requests))
 	// Cluster-scoped resources, which Velero would include because a tenant's refer to them.
 	ExcludedClusterScoped = []string{
 		"securitycontextconstraints",

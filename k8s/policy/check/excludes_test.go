@@ -30,7 +30,7 @@ type api struct {
 
 var apis = []api{
 	{version: oadpv1alpha1.GroupVersion, add: oadpv1alpha1.AddToScheme, requests: oadpv1alpha1.Requests, administrator: oadpv1alpha1.AdministratorsOnly},
-	{version: holdfastv1alpha1.GroupVersion, add: holdfastv1alpha1.AddToScheme, configuration: holdfastv1alpha1.Configuration},
+	{version: holdfastv1alpha1.GroupVersion, add: holdfastv1alpha1.AddToScheme, configuration: holdfastv1alpha1.Configuration, requests: holdfastv1alpha1.Requests},
 	{version: fdbv1alpha1.GroupVersion, add: fdbv1alpha1.AddToScheme, configuration: fdbv1alpha1.Configuration, requests: fdbv1alpha1.Requests},
 }
 

@@ -149,8 +149,9 @@ func (s Schedule) Between(after, until time.Time, most int) (times []time.Time, 
 
 const batchSize = 64
 
-// NextN returns the first n due times after a moment, in order. It computes them from those of a clock on the wall. A time that the clock shows twice is due once, at first; one that
-// it skips is due as much later as it skips. Of a schedule for every hour both are due, and none.
+// NextN returns the first n due times after a moment, in order. It computes them from those of a clock on the wall. A time that
+// the clock shows twice is due once, at first; one that it skips is due as much later as it skips. Of a schedule for every hour
+// both are due, and none.
 func (s Schedule) NextN(moment time.Time, n int) []time.Time {
 	margin := gapMost
 	if s.everyHour {

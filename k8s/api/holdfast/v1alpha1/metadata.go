@@ -8,9 +8,13 @@ const KindBackupPlan = "BackupPlan"
 // ResourceBackupPlans is the plural resource name.
 const ResourceBackupPlans = "backupplans"
 
-// Configuration is what tenants want back with a restore, without what Holdfast has recorded of it. Every kind of this package is
-// in it, by its resource.
-var Configuration = []string{ResourceBackupPlans}
+// Every kind of this package is in one of these lists, by its resource.
+var (
+	// Configuration is what tenants want back with a restore, without what Holdfast has recorded of it.
+	Configuration = []string{ResourceBackupPlans}
+	// Requests are never restored: each would be carried out again.
+	Requests []string
+)
 
 const (
 	// LabelPlan on a NonAdminBackup is the name of the BackupPlan that made it. A tenant can write it too, so it proves nothing.
