@@ -184,7 +184,7 @@ func refusing(t *testing.T, refusal error) *fake.World {
 // Between reading and writing the world goes on: what is no longer due is not created.
 func TestWhatIsNoLongerDueIsNotCreated(t *testing.T) {
 	tests := map[string]func(t *testing.T, w *fake.World){
-		"the object was deleted": func(t *testing.T, w *fake.World) { w.Remove(w.Read(activitytest.Name)) },
+		"the object was deleted": func(_ *testing.T, w *fake.World) { w.Remove(w.Read(activitytest.Name)) },
 		"the spec was edited": func(_ *testing.T, w *fake.World) {
 			w.EditSpec(activitytest.Name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.BackupSpec.ExcludedNamespaces = []string{"x"} })
 		},

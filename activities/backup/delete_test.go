@@ -82,9 +82,9 @@ func requestNames(name string) func(*oadpv1alpha1.NonAdminBackup) {
 
 // What happens to the object under test, and around it.
 
-func removed(t *testing.T, w *fake.World) { w.Remove(w.Read(activitytest.Name)) }
+func removed(_ *testing.T, w *fake.World) { w.Remove(w.Read(activitytest.Name)) }
 
-func backupGoes(t *testing.T, w *fake.World) { w.Remove(w.Velero(activitytest.Ours)) }
+func backupGoes(_ *testing.T, w *fake.World) { w.Remove(w.Velero(activitytest.Ours)) }
 
 func asked(t *testing.T, w *fake.World) {
 	w.EditSpec(activitytest.Name, activitytest.DeleteBackup)
@@ -96,7 +96,7 @@ func forced(t *testing.T, w *fake.World) {
 	removed(t, w)
 }
 
-func namespaceGoes(t *testing.T, w *fake.World) {
+func namespaceGoes(_ *testing.T, w *fake.World) {
 	w.Remove(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})
 }
 

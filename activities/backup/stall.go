@@ -9,9 +9,9 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// CheckStall checks whether Velero has finished a backup without writing it to the object, and writes that to the NonAdminBackup. The
-// workflow calls it at every quarter of the timeout, so that a stall is reported in time even if one check fails. An error means
-// that it could not be checked now.
+// CheckStall checks whether Velero has finished a backup without writing it to the object, and writes that to the
+// NonAdminBackup. The workflow calls it at every quarter of the timeout, so that a stall is reported in time even if one check
+// fails. An error means that it could not be checked now.
 func (b *Activities) CheckStall(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
 	return b.object().Update(ctx, step.Ref, func(o *Objects) error {
 		if o.Backup == nil || o.View(b.now()).Velero.Stalled {

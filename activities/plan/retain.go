@@ -23,8 +23,8 @@ import (
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
 
-// RecordBackups writes on the Velero Backups of the plan's new backups that it has made them, as far as they exist. Tenants cannot
-// write there. It shows what Refresh does.
+// RecordBackups writes on the Velero Backups of the plan's new backups that it has made them, as far as they exist. Tenants
+// cannot write there. It shows what Refresh does.
 func (a *Activities) RecordBackups(ctx context.Context, s *subject, step contract.PlanStep) error {
 	for _, made := range step.Made {
 		at := slices.IndexFunc(s.Backups, func(b Backup) bool { return string(b.Object.UID) == made.UID })

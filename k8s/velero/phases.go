@@ -142,8 +142,8 @@ func Unstarted(status *velerov1.BackupStatus) bool {
 	return false
 }
 
-// SynchronizedPhase is the phase with which Velero synchronizes a backup from a bucket, if it does. One that never ended comes when
-// it has expired, so that it is deleted.
+// SynchronizedPhase is the phase with which Velero synchronizes a backup from a bucket, if it does. One that never ended comes
+// when it has expired, so that it is deleted.
 func SynchronizedPhase(stored *velerov1.Backup, now time.Time) (velerov1.BackupPhase, bool) {
 	switch phase := stored.Status.Phase; {
 	case phase == velerov1.BackupPhaseFailed, Usable(phase):

@@ -20,9 +20,10 @@ const (
 	stallLookup = 7 * time.Second
 )
 
-// Stalled reports whether Velero has finished the Backup or Restore that was made for a tenant's object without writing it there: it
-// retries its patch to the next phase for about 40 seconds and then never again (Velero #7207). The file that it writes before that
-// patch has then been in the object store for half the timeout. An error means that it could not be found out now.
+// Stalled reports whether Velero has finished the Backup or Restore that was made for a tenant's object without writing it
+// there: it retries its patch to the next phase for about 40 seconds and then never again (Velero #7207). The file that it
+// writes before that patch has then been in the object store for half the timeout. An error means that it could not be found
+// out now.
 func Stalled(ctx context.Context, cluster client.Client, object, made client.Object, timeout time.Duration) (bool, error) {
 	if StateOf(PhaseOf(made)) != StateInProgress {
 		return false, nil

@@ -78,8 +78,9 @@ func hashOf(deployment *appsv1.Deployment) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// OwnerReference makes the backup the controller of what is made for it. It does not block the deletion of the owner: that would need the right to set the
-// owner's finalizers where the API server enforces OwnerReferencesPermissionEnforcement, as OpenShift's does.
+// OwnerReference makes the backup the controller of what is made for it. It does not block the deletion of the owner: that
+// would need the right to set the owner's finalizers where the API server enforces OwnerReferencesPermissionEnforcement, as
+// OpenShift's does.
 func OwnerReference(object *fdbv1alpha1.FoundationDBBackup) metav1.OwnerReference {
 	reference := *metav1.NewControllerRef(object, fdbv1alpha1.GroupVersion.WithKind(fdbv1alpha1.KindFoundationDBBackup))
 	reference.BlockOwnerDeletion = nil

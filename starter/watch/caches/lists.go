@@ -22,8 +22,8 @@ var pages = make(chan struct{}, 1)
 
 // newInformer makes informers whose lists never hold more than one page of untrimmed objects. An API server of 1.34 or later
 // streams the first list object by object, and pages are read only if that fails. An older one would send a whole list at once
-// if it may be served from its cache, and the reflector transforms nothing before it has the whole list. After an outage of the API
-// server they catch up within a few seconds, see outlast.
+// if it may be served from its cache, and the reflector transforms nothing before it has the whole list. After an outage of the
+// API server they catch up within a few seconds, see outlast.
 func newInformer(trim toolscache.TransformFunc, refused func(error)) func(
 	toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers,
 ) toolscache.SharedIndexInformer {

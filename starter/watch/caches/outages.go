@@ -11,12 +11,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// retryInterval is how often a list or a watch is tried again during an outage. The reflector's own backoff grows to a minute, and
-// it does not know when the API server is back.
+// retryInterval is how often a list or a watch is tried again during an outage. The reflector's own backoff grows to a minute,
+// and it does not know when the API server is back.
 const retryInterval = time.Second
 
-// outlast calls do until the outage of the API server that made it fail is over, and logs its beginning. Each refusal is passed to
-// refused: an API server that is starting refuses what is granted. All other answers are the reflector's to handle.
+// outlast calls do until the outage of the API server that made it fail is over, and logs its beginning. Each refusal is passed
+// to refused: an API server that is starting refuses what is granted. All other answers are the reflector's to handle.
 func outlast[T any](ctx context.Context, refused func(error), do func() (T, error)) (T, error) {
 	for failures := 0; ; failures++ {
 		result, err := do()

@@ -2,6 +2,7 @@ package caches
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -97,7 +98,7 @@ func TestAnInformerCatchesUpSoonAfterAnOutage(t *testing.T) {
 				server.stream.Stop()
 				time.Sleep(5 * time.Minute)
 				require.True(t, server.stream.IsStopped())
-				assert.Equal(t, outage == errNoRight, refusals.Recent() != nil)
+				assert.Equal(t, errors.Is(outage, errNoRight), refusals.Recent() != nil)
 
 				server.outage = nil
 				time.Sleep(2 * time.Second)

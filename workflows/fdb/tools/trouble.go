@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Unreachable: the database does not answer, or its address is not known. An operator must correct missing tools, and aborts that
-// fail or get no turn while the database answers: nothing must be left running for those.
+// Unreachable reports that the database does not answer, or its address is not known. An operator must correct missing tools,
+// and aborts that fail or get no turn while the database answers: nothing must be left running for those.
 func Unreachable(owner string, trouble *contract.FDBFailure) bool {
 	return owner == "" || (trouble != nil && trouble.Class == contract.FDBClassTimeout)
 }
