@@ -135,7 +135,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 	}{
 		"an unknown output":           {[]string{"list", "-o", "xml"}, "--output: must be table, json or yaml"},
 		"an unknown output, describe": {[]string{"describe", "backup", "shop/nightly", "-o", ""}, "--output: must be table, json or yaml"},
-		"an unknown kind":             {[]string{"describe", "pod", "shop/nightly"}, `describe "pod": KIND must be backup, restore, plan, location, approval, fdbbackup or fdbrestore`},
+		"an unknown kind":             {[]string{"describe", "pod", "shop/nightly"}, `describe "pod": KIND must be ` + either(singulars())},
 		"no namespace":                {[]string{"describe", "backup", "nightly"}, `describe backup "nightly": must be NAMESPACE/NAME`},
 		"an empty namespace":          {[]string{"describe", "backup", "/nightly"}, "must be NAMESPACE/NAME"},
 		"an empty name":               {[]string{"describe", "backup", "shop/"}, "must be NAMESPACE/NAME"},
@@ -144,7 +144,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"a namespace with a slash":    {[]string{"describe", "namespace", "shop/nightly"}, `describe namespace "shop/nightly": must be the name of a namespace`},
 		"no namespace to describe":    {[]string{"describe", "namespace"}, "accepts 1 arg(s), received 0"},
 		"a report of no cluster":      {[]string{"report", "--cluster-id="}, "--cluster-id: must be 1 to 63 lower-case letters"},
-		"an unknown list":             {[]string{"list", "shop"}, `list "shop": must be backups, restores, plans, locations, approvals, fdbbackups or fdbrestores`},
+		"an unknown list":             {[]string{"list", "shop"}, `list "shop": must be ` + either(plurals())},
 		"no name of a namespace":      {[]string{"list", "approvals", "--oadp-namespace=A/B"}, "--oadp-namespace: must be the name of a namespace"},
 		"a name that cannot be":       {[]string{"describe", "approval", "shop/a/b"}, `describe approval "shop/a/b": must be NAMESPACE/NAME`},
 		"an unknown command":          {[]string{"restore"}, `unknown command "restore" for "holdfast"`},

@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -85,9 +86,7 @@ func New(t *testing.T, objects ...client.Object) *World {
 	w.Events = recorder.Events
 	base := fake.NewClientBuilder().WithScheme(scheme()).WithObjectTracker(newGenerations()).
 		WithObjects(withNamespace(objects)...).
-		WithStatusSubresource(&oadpv1alpha1.NonAdminBackup{}, &oadpv1alpha1.NonAdminRestore{},
-			&oadpv1alpha1.NonAdminBackupStorageLocation{}, &oadpv1alpha1.NonAdminBackupStorageLocationApprovalRequest{},
-			&oadpv1alpha1.NonAdminDownloadRequest{}, &holdfastv1alpha1.BackupPlan{}).Build()
+		WithStatusSubresource(tenants(scheme())...).Build()
 	w.Client = interceptor.NewClient(base, w.interceptors())
 	w.Buckets = w.buckets(recorder)
 	w.cluster = activities.Cluster{Client: w.Client, Events: recorder, Paused: func() error { return nil }}
@@ -118,6 +117,18 @@ func New(t *testing.T, objects ...client.Object) *World {
 }
 
 // withNamespace adds the tenant's namespace where a test does not bring its own.
+// tenants are empty objects of the kinds that tenants have.
+func tenants(scheme *runtime.Scheme) (kinds []client.Object) {
+	for _, version := range []schema.GroupVersion{oadpv1alpha1.GroupVersion, holdfastv1alpha1.GroupVersion} {
+		for _, kind := range scheme.KnownTypes(version) {
+			if object, is := reflect.New(kind).Interface().(client.Object); is {
+				kinds = append(kinds, object)
+			}
+		}
+	}
+	return kinds
+}
+
 func withNamespace(objects []client.Object) []client.Object {
 	for _, object := range objects {
 		if _, ok := object.(*corev1.Namespace); ok {

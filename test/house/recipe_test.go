@@ -20,22 +20,22 @@ const (
 	mostLines  = 4
 )
 
-// toy is a kind of objects that is added to a copy of the product: its own files, and the lines that existing files get.
+// A throw-away kind of objects that is added to a copy of the product: its own files, and the lines that existing files get.
 var (
-	toyFiles = filepath.Join("testdata", "kind")
-	toyLines = []edit{
-		{"workflows/register.go", "queue.Kind,", "queue.Kind, toy.Kind,"},
-		{"worker/velero.go", "	downloads.Register(runner)\n", "	downloads.Register(runner)\n	(&toy.Activities{Cluster: served}).Register(runner)\n"},
-		{"starter/watch/velero/kinds.go", "newPlans(env).Kind,", "newPlans(env).Kind, newToys(env),"},
-		{"starter/show.go", "velero.Plans,", "velero.Plans, velero.Toys,"},
+	kindFiles = filepath.Join("testdata", "kind")
+	kindLines = []edit{
+		{"workflows/register.go", "plan.StartKind, queue.Kind,", "plan.StartKind, queue.Kind, puppet.Kind,"},
+		{"worker/velero.go", "	downloads.Register(runner)\n", "	downloads.Register(runner)\n	(&puppet.Activities{Cluster: served}).Register(runner)\n"},
+		{"starter/watch/velero/kinds.go", "newPlans(env).Kind,", "newPlans(env).Kind, newPuppets(env),"},
+		{"starter/show.go", "velero.Plans,", "velero.Plans, velero.Puppets,"},
 	}
-	toyImports = []edit{
-		{"workflows/register.go", "import (\n", "import (\n\t\"holdfast.dev/holdfast/workflows/toy\"\n"},
-		{"worker/velero.go", "import (\n", "import (\n\t\"holdfast.dev/holdfast/activities/toy\"\n"},
+	kindImports = []edit{
+		{"workflows/register.go", "import (\n", "import (\n\t\"holdfast.dev/holdfast/workflows/puppet\"\n"},
+		{"worker/velero.go", "import (\n", "import (\n\t\"holdfast.dev/holdfast/activities/puppet\"\n"},
 	}
-	// toyRights are not derived: what tenants may do is for a person to say.
-	toyRights = []edit{
-		{"deploy/rbac/tenants.yaml", "resources: [backupplans]", "resources: [backupplans, toys]"},
+	// kindRights are not derived: what tenants may do is for a person to say.
+	kindRights = []edit{
+		{"deploy/rbac/tenants.yaml", "resources: [backupplans]", "resources: [backupplans, puppets]"},
 	}
 )
 
@@ -48,11 +48,11 @@ func TestAKindIsAddedByTheRecipe(t *testing.T) {
 	}
 	product := copyOfProduct(t)
 	places := map[string]bool{}
-	require.NoError(t, filepath.WalkDir(toyFiles, func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(kindFiles, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(toyFiles, strings.TrimSuffix(path, ".txt"))
+		name, err := filepath.Rel(kindFiles, strings.TrimSuffix(path, ".txt"))
 		if err == nil {
 			places[filepath.Dir(name)] = true
 			err = copyFile(path, filepath.Join(product, name))
@@ -60,8 +60,8 @@ func TestAKindIsAddedByTheRecipe(t *testing.T) {
 		return err
 	}))
 	assert.LessOrEqual(t, len(places), mostPlaces, "places: %v", places)
-	assert.LessOrEqual(t, len(toyLines), mostLines, "edited lines")
-	for _, edits := range [][]edit{toyLines, toyImports, toyRights} {
+	assert.LessOrEqual(t, len(kindLines), mostLines, "edited lines")
+	for _, edits := range [][]edit{kindLines, kindImports, kindRights} {
 		for _, e := range edits {
 			path := filepath.Join(product, e.file)
 			content, err := os.ReadFile(path)
@@ -71,7 +71,7 @@ func TestAKindIsAddedByTheRecipe(t *testing.T) {
 		}
 	}
 	run(t, product, "make", "generate")
-	tested := []string{"./workflows", "./workflows/toy", "./worker/...", "./starter", "./starter/watch", "./k8s/policy/check"}
+	tested := []string{"./workflows", "./workflows/puppet", "./worker/...", "./starter", "./starter/watch", "./k8s/policy/check"}
 	if sample.Whole() {
 		tested = []string{"./..."}
 	}

@@ -33,7 +33,8 @@ type Kind[In Input, Args, View any] struct {
 	Next func(View) contract.Activity[Args, View]
 	// Awaited says in Markdown what an object waits for, and who must act. It is nil if the passes show that.
 	Awaited func(View) string
-	// Phases are the search attributes of an object; an empty one is left as it is. It is nil if the passes show them.
+	// Phases are the search attributes of an object; an empty one is left as it is. It is nil for a kind without
+	// phases, and if the passes show them.
 	Phases func(View) (phase, veleroPhase string)
 	// Reread is how long the object is not read again without a signal; zero if Begin says what ends a wait.
 	Reread time.Duration

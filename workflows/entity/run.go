@@ -140,6 +140,9 @@ func (r *Run[In, Args, View]) Due() (step contract.Activity[Args, View], due boo
 
 // Show shows the phases as search attributes.
 func (r *Run[In, Args, View]) Show(ctx workflow.Context) error {
+	if r.kind.Phases == nil {
+		return nil
+	}
 	phase, veleroPhase := r.kind.Phases(r.View)
 	return Show(ctx, r.In.Object(), phase, veleroPhase)
 }
