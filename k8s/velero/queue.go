@@ -32,7 +32,7 @@ func QueuePositions[T velerov1.Backup | velerov1.Restore](objects []T) map[strin
 	started := 0
 	for i := range objects {
 		each := queuedOf(any(&objects[i]))
-		if each.phase == velerov1.BackupPhaseInProgress || each.phase == velerov1.BackupPhaseReadyToStart {
+		if StateOf(each.phase) == StateInProgress || each.phase == velerov1.BackupPhaseReadyToStart {
 			started++
 		}
 		if position, known := Position(each.phase); known && position == 0 {
