@@ -61,15 +61,20 @@ func TestWhichErrorsAreAnOutage(t *testing.T) {
 
 // interrupted is an API server that serves empty lists in pages, and watches, but not during an outage.
 type interrupted struct {
+	mutex  sync.Mutex
 	outage error
 	stream *watch.FakeWatcher
 }
 
 func (s *interrupted) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	return &velerov1.BackupList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, s.outage
 }
 
 func (s *interrupted) watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	switch {
 	case s.outage != nil:
 		return nil, s.outage
@@ -78,6 +83,26 @@ func (s *interrupted) watch(_ context.Context, options metav1.ListOptions) (watc
 	}
 	s.stream = watch.NewFake()
 	return s.stream, nil
+}
+
+// begin begins an outage, and end ends it.
+func (s *interrupted) begin(outage error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.outage = outage
+	s.stream.Stop()
+}
+
+func (s *interrupted) end() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.outage = nil
+}
+
+func (s *interrupted) isWatched() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return !s.stream.IsStopped()
 }
 
 // An informer notices within two seconds that the API server is back, however long it was away, and whatever a starting API server
@@ -94,15 +119,14 @@ func TestAnInformerCatchesUpSoonAfterAnOutage(t *testing.T) {
 				running.Go(func() { informer.RunWithContext(ctx) })
 				time.Sleep(time.Minute)
 
-				server.outage = outage
-				server.stream.Stop()
+				server.begin(outage)
 				time.Sleep(5 * time.Minute)
-				require.True(t, server.stream.IsStopped())
+				require.False(t, server.isWatched())
 				assert.Equal(t, errors.Is(outage, errNoRight), refusals.Recent() != nil)
 
-				server.outage = nil
+				server.end()
 				time.Sleep(2 * time.Second)
-				assert.False(t, server.stream.IsStopped())
+				assert.True(t, server.isWatched())
 				stop()
 				running.Wait()
 			})
