@@ -10,8 +10,8 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/ledger"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -182,6 +182,6 @@ func (b *Activities) enterReleased(ctx context.Context, o *Objects) error {
 	if !stays {
 		return nil
 	}
-	ledger := released.Ledger{Client: b.Client, OADPNamespace: b.Gatherer.OADPNamespace}
+	ledger := ledger.Ledger{Client: b.Client, OADPNamespace: b.Gatherer.OADPNamespace}
 	return ledger.Add(ctx, o.BackupName, entry)
 }

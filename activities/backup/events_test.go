@@ -157,9 +157,9 @@ func TestABackupThatCameBackIsAcceptedAgain(t *testing.T) {
 	velero.ResourceVersion = ""
 	require.NoError(t, w.Client.Create(t.Context(), velero))
 	view := activitytest.Do(t, w, contract.RefreshBackup.Name)
-	assert.False(t, view.SpecJudged, "what was said of it no longer holds")
+	assert.False(t, view.SpecValidated, "what was said of it no longer holds")
 	view = activitytest.Do(t, w, contract.AdmitBackup.Name)
-	assert.True(t, view.Accepted && view.SpecJudged && view.Velero.Exists, "%+v", view)
+	assert.True(t, view.Accepted && view.SpecValidated && view.Velero.Exists, "%+v", view)
 	assert.Equal(t, []string{"Normal BackupAccepted backup accepted"}, activitytest.Events(w))
 }
 

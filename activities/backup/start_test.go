@@ -83,7 +83,7 @@ func TestTheFinalizerComesBeforeTheVeleroBackup(t *testing.T) {
 				return nil
 			})
 			view := activitytest.Do(t, w, activity)
-			assert.True(t, view.Accepted && view.SpecJudged && view.Finalizer && view.EverCreated && view.Velero.Exists, "%+v", view)
+			assert.True(t, view.Accepted && view.SpecValidated && view.Finalizer && view.EverCreated && view.Velero.Exists, "%+v", view)
 			nab := w.Read(activitytest.Name)
 			assert.Equal(t, "BackupAccepted", accepted(nab).Reason)
 			assert.Equal(t, activitytest.Ours, nab.Status.VeleroBackup.Name)

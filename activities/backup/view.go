@@ -33,7 +33,7 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		LocationGone:         o.LocationGone,
 		Finalizer:            controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer),
 		Marked:               mark(o.NAB),
-		SpecJudged:           lifecycle.SpecJudged(o.NAB, o.Backup != nil, o.Verdict),
+		SpecValidated:        lifecycle.SpecValidated(o.NAB, o.Backup != nil, o.Verdict),
 		Accepted:             accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:          lifecycle.EverCreated(o.NAB),
 		AbsenceReported:      lifecycle.AbsenceReported(o.NAB),

@@ -275,7 +275,7 @@ func TestViewTellsTheFactsOfABackup(t *testing.T) {
 	removedByVelero(objects)
 	assert.Equal(t, contract.BackupView{
 		Found: true, Phase: "Created", DeleteBackup: true, ForceDelete: true, BeingDeleted: true, NamespaceTerminating: true,
-		Finalizer: true, SpecJudged: true, Accepted: true, EverCreated: true,
+		Finalizer: true, SpecValidated: true, Accepted: true, EverCreated: true,
 		Velero: contract.VeleroBackupView{
 			Exists: true, Name: ours, Phase: "InProgress", Running: true, MirroredPhase: "InProgress",
 			ItemsBackedUp: 7, TotalItems: 56,

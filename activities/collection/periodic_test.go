@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/synchronization"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/ledger"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -37,7 +37,7 @@ func TestWhatVeleroSyncedBackupIsOfferedAgain(t *testing.T) {
 	assert.Nil(t, w.Read(activitytest.Name))
 	assert.Empty(t, activitytest.WritesOf(w, func() { assert.Zero(t, activitytest.SynchronizeNow(t, w)) }))
 
-	ledger := released.Ledger{Client: w.Client, OADPNamespace: fake.OADPNamespace}
+	ledger := ledger.Ledger{Client: w.Client, OADPNamespace: fake.OADPNamespace}
 	_, err := ledger.Remove(t.Context(), map[string]bool{activitytest.Ours: true})
 	require.NoError(t, err)
 	assert.Equal(t, contract.SynchronizationResult{Made: 1}, activitytest.SynchronizeNow(t, w), "an administrator says so")
@@ -94,8 +94,8 @@ func TestOneRefusalKeepsNobodyWaiting(t *testing.T) {
 }
 
 func TestReleasingEntersWhatStays(t *testing.T) {
-	entries := func(w *fake.World) map[string]released.Entry {
-		ledger := released.Ledger{Client: w.Client, OADPNamespace: fake.OADPNamespace}
+	entries := func(w *fake.World) map[string]ledger.Entry {
+		ledger := ledger.Ledger{Client: w.Client, OADPNamespace: fake.OADPNamespace}
 		found, err := ledger.Read(t.Context())
 		require.NoError(t, err)
 		return found
@@ -104,7 +104,7 @@ func TestReleasingEntersWhatStays(t *testing.T) {
 		w := activitytest.Created(t, velerov1.BackupPhaseCompleted)
 		w.EditSpec(activitytest.Name, func(spec *oadpv1alpha1.NonAdminBackupSpec) { spec.ForceDeleteBackup = true })
 		activitytest.Do(t, w, contract.MarkBackupDeleting.Name, contract.DeleteVeleroObjects.Name, contract.ReleaseBackup.Name)
-		assert.Equal(t, released.ByForce, entries(w)[activitytest.Ours].Reason)
+		assert.Equal(t, ledger.ByForce, entries(w)[activitytest.Ours].Reason)
 		assert.Nil(t, w.Read(activitytest.Name))
 	})
 	t.Run("not if the data are deleted", func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestReleasingEntersWhatStays(t *testing.T) {
 		w.Remove(w.Read(activitytest.Name))
 		activitytest.Do(t, w, contract.ReleaseBackup.Name)
 		assert.Nil(t, w.Read(activitytest.Name))
-		assert.Equal(t, released.ByRemoval, entries(w)[activitytest.Ours].Reason)
+		assert.Equal(t, ledger.ByRemoval, entries(w)[activitytest.Ours].Reason)
 	})
 	t.Run("not under another's name", func(t *testing.T) {
 		forged := fake.NAB(activitytest.Name)

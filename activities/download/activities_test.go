@@ -54,7 +54,7 @@ func TestADownloadIsRequestedOnceAndHandedOn(t *testing.T) {
 	w := downloading(t, inStore()...)
 	view := downloadSteps(t, w, contract.RequestDownload.Name)
 	assert.Equal(t, contract.DownloadView{
-		Found: true, Phase: "New", Judged: true,
+		Found: true, Phase: "New", Validated: true,
 		Velero: contract.VeleroDownloadView{Exists: true, Name: "nadr-uid-logs", Current: true},
 	}, view)
 	made := w.VeleroDownload(logs)
@@ -98,7 +98,7 @@ func TestAFailedDownloadEndsWithVelerosMessage(t *testing.T) {
 	downloadSteps(t, w, contract.RequestDownload.Name)
 	require.EqualValues(t, "Failed", w.VeleroDownload(logs).Status.Phase)
 	view := downloadSteps(t, w, contract.RefreshDownload.Name)
-	assert.False(t, view.Judged, "the verdict of before does not hold")
+	assert.False(t, view.Validated, "the verdict of before does not hold")
 	for range 2 {
 		view = downloadSteps(t, w, contract.RequestDownload.Name)
 		assert.True(t, view.Refused && !view.Velero.Exists, "%+v", view)
@@ -124,7 +124,7 @@ func TestADownloadOfAnUnknownPhaseIsWaitedFor(t *testing.T) {
 	made.Status.Phase = "OfTomorrow"
 	require.NoError(t, w.Client.Update(t.Context(), made))
 	view := downloadSteps(t, w, contract.RefreshDownload.Name)
-	assert.True(t, view.Judged && view.Velero.Current && !view.Answered, "%+v", view)
+	assert.True(t, view.Validated && view.Velero.Current && !view.Answered, "%+v", view)
 	assert.Equal(t, "OfTomorrow", view.Velero.Phase)
 }
 

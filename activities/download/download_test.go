@@ -228,7 +228,7 @@ func TestOnlyTheAnswerToWhatIsAskedForIsHandedOn(t *testing.T) {
 func TestWhatARequestIsInItsLife(t *testing.T) {
 	w := asked(t, signed)
 	waiting := gather(t, w, 0)
-	assert.True(t, waiting.View().Judged)
+	assert.True(t, waiting.View().Validated)
 	assert.True(t, gather(t, w, download.UnansweredLife).View().Expired, "nobody waits for ever")
 	assert.False(t, gather(t, w, download.UnansweredLife-1).View().Expired)
 

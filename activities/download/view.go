@@ -25,8 +25,8 @@ func (o *Objects) View() contract.DownloadView {
 	view.BeingDeleted = !o.NADR.DeletionTimestamp.IsZero()
 	view.Expired = o.expired()
 	view.Answered = answered(o.NADR)
-	view.Judged = o.judged()
-	view.Refused = view.Judged && o.Verdict != nil && !o.Verdict.Available
+	view.Validated = o.judged()
+	view.Refused = view.Validated && o.Verdict != nil && !o.Verdict.Available
 	return view
 }
 

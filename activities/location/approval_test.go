@@ -90,7 +90,7 @@ func TestStateOfAnApproval(t *testing.T) {
 
 func TestSettledLocations(t *testing.T) {
 	rest := contract.LocationView{
-		Found: true, Phase: "Created", Finalizer: true, SpecJudged: true, Accepted: true, Requested: true, InForce: true,
+		Found: true, Phase: "Created", Finalizer: true, SpecValidated: true, Accepted: true, Requested: true, InForce: true,
 		Synced: true, Shown: true, Velero: contract.VeleroLocationView{Exists: true},
 	}
 	assert.True(t, location.Settled(rest))
@@ -99,7 +99,7 @@ func TestSettledLocations(t *testing.T) {
 		change func(*contract.LocationView)
 		want   bool
 	}{
-		"not judged":                          {func(v *contract.LocationView) { v.SpecJudged = false }, false},
+		"not judged":                          {func(v *contract.LocationView) { v.SpecValidated = false }, false},
 		"without finalizer":                   {func(v *contract.LocationView) { v.Finalizer = false }, false},
 		"invalid, made, without finalizer":    {func(v *contract.LocationView) { v.Finalizer, v.Accepted = false, false }, false},
 		"not requested":                       {func(v *contract.LocationView) { v.Requested = false }, false},

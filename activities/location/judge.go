@@ -135,8 +135,8 @@ func secretError(format string, args ...any) error {
 	return &check.InvalidSpecError{Message: secretProblem + fmt.Sprintf(format, args...), External: true}
 }
 
-// JudgedBySecret reports whether a spec was refused for its Secret's content: only a reader of the content can judge it again.
-func JudgedBySecret(location *oadpv1alpha1.NonAdminBackupStorageLocation) bool {
+// RefusedForSecret reports whether a spec was refused for its Secret's content: only a reader of the content can judge it again.
+func RefusedForSecret(location *oadpv1alpha1.NonAdminBackupStorageLocation) bool {
 	_, found := (&Objects{Location: location}).recordedVerdict()
 	return found
 }

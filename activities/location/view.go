@@ -74,7 +74,7 @@ func (o *Objects) judgedView(view *contract.LocationView) {
 	}
 	// A working location is not judged again because of changes outside its spec.
 	works := view.Accepted && o.made() && o.Foreign == ""
-	view.SpecJudged = condition.ObservedGeneration == o.Location.Generation &&
+	view.SpecValidated = condition.ObservedGeneration == o.Location.Generation &&
 		(works || (o.Verdict.Accepted == view.Accepted && o.Verdict.Message == condition.Message))
 }
 
@@ -125,7 +125,7 @@ func Settled(v contract.LocationView) bool {
 	switch {
 	case v.Remains == 0 && (!v.Found || (v.BeingDeleted && !v.Finalizer)):
 		return true
-	case !v.Found, v.BeingDeleted, !v.SpecJudged, !v.Shown:
+	case !v.Found, v.BeingDeleted, !v.SpecValidated, !v.Shown:
 		return false
 	case !v.Finalizer && (v.Accepted || v.Velero.Exists), !v.Requested:
 		return false

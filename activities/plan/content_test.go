@@ -64,7 +64,7 @@ func TestAnEmptyBackupDoesNotTakeThePlaceOfAFullOne(t *testing.T) {
 	s.refresh()
 	assert.Equal(t, "True Usual", s.reason("ContentUsual"))
 	assert.Len(t, s.told("Usual"), 1)
-	assert.Contains(t, s.status().Retention.Due, holdfastv1alpha1.Judged{Name: full[1], Why: "no rule of keep names it"})
+	assert.Contains(t, s.status().Retention.Due, holdfastv1alpha1.BackupReason{Name: full[1], Why: "no rule of keep names it"})
 }
 
 func TestAPersonSaysThatANamespaceHasShrunk(t *testing.T) {

@@ -240,7 +240,8 @@ func (o *Objects) undeletable() []retention.Named {
 		}
 		why := "Velero could not delete it; the request is repeated"
 		if before := o.Plan.Status.Retention; before != nil {
-			if at := slices.IndexFunc(before.Blocked, func(j holdfastv1alpha1.Judged) bool { return j.Name == b.Object.Name }); at >= 0 {
+			same := func(r holdfastv1alpha1.BackupReason) bool { return r.Name == b.Object.Name }
+			if at := slices.IndexFunc(before.Blocked, same); at >= 0 {
 				why = before.Blocked[at].Why
 			}
 		}

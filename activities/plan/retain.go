@@ -98,7 +98,7 @@ func (a *Activities) DeleteBackup(ctx context.Context, s *subject, step contract
 
 // shown: the status says that the backup is due.
 func shown(status *holdfastv1alpha1.Retention, name string) bool {
-	return status != nil && slices.ContainsFunc(status.Due, func(due holdfastv1alpha1.Judged) bool { return due.Name == name })
+	return status != nil && slices.ContainsFunc(status.Due, func(due holdfastv1alpha1.BackupReason) bool { return due.Name == name })
 }
 
 // elsewhere has what the plan is made of be read again if a backup of it is gone: the plan is not.

@@ -39,8 +39,8 @@ func TestRetentionDeletesOnlyWhatTheRecordSaysThePlanHasMade(t *testing.T) {
 	assert.Equal(t, names[0], view.Delete)
 	status := s.status().Retention
 	assert.Equal(t, []holdfastv1alpha1.Kept{{Name: names[1], By: "last, minGood"}}, status.Kept)
-	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: names[0], Why: "no rule of keep names it"}}, status.Due, "before it goes")
-	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: "forged", Why: "no record says that this plan has made it"}}, status.Blocked)
+	assert.Equal(t, []holdfastv1alpha1.BackupReason{{Name: names[0], Why: "no rule of keep names it"}}, status.Due, "before it goes")
+	assert.Equal(t, []holdfastv1alpha1.BackupReason{{Name: "forged", Why: "no record says that this plan has made it"}}, status.Blocked)
 	s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: "forged"})
 	assert.False(t, s.Read("forged").Spec.DeleteBackup)
 	view = s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: names[0]})
@@ -73,7 +73,7 @@ func TestABackupThatIsUsedIsNotDeleted(t *testing.T) {
 	first := s.runs(2)[0]
 	require.NoError(t, s.Client.Create(t.Context(), fake.NAR("restore", first)))
 	assert.Empty(t, s.refresh().Delete)
-	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: first, Why: "used by NonAdminRestore restore"}}, s.status().Retention.Blocked)
+	assert.Equal(t, []holdfastv1alpha1.BackupReason{{Name: first, Why: "used by NonAdminRestore restore"}}, s.status().Retention.Blocked)
 }
 
 func TestUntilWhenARestoreReadsItsBackup(t *testing.T) {
@@ -125,7 +125,7 @@ func TestABackupThatVeleroCannotDeleteKeepsNoOther(t *testing.T) {
 	answer(2, "the location is in read-only mode")
 	s.refresh()
 	before := s.status().Retention
-	assert.Equal(t, []holdfastv1alpha1.Judged{
+	assert.Equal(t, []holdfastv1alpha1.BackupReason{
 		{Name: names[0], Why: "Velero cannot delete it: the location is in read-only mode"},
 	}, before.Blocked)
 	assert.Equal(t, names[0], before.OldestPending)
@@ -145,7 +145,7 @@ func TestWhatRetentionLeavesAlone(t *testing.T) {
 	require.NoError(t, s.Client.Create(t.Context(), fake.NADR("log", velerov1.DownloadTargetKindBackupLog, names[1])))
 	assert.Equal(t, names[2], s.refresh().Delete)
 	retention := s.status().Retention
-	assert.Equal(t, []holdfastv1alpha1.Judged{{Name: names[1], Why: "used by NonAdminDownloadRequest log"}}, retention.Blocked)
+	assert.Equal(t, []holdfastv1alpha1.BackupReason{{Name: names[1], Why: "used by NonAdminDownloadRequest log"}}, retention.Blocked)
 	assert.Contains(t, retention.Kept, holdfastv1alpha1.Kept{Name: names[0], By: "hold"})
 
 	dry := s.ReadPlan(minutely)

@@ -264,12 +264,12 @@ func oldestPending(blocked, due []retention.Named) string {
 	return ""
 }
 
-func bounded(list []retention.Named) (shown []holdfastv1alpha1.Judged, more int64) {
+func bounded(list []retention.Named) (shown []holdfastv1alpha1.BackupReason, more int64) {
 	if excess := len(list) - maxRetention; excess > 0 {
 		list, more = list[:maxRetention], int64(excess)
 	}
 	for _, named := range list {
-		shown = append(shown, holdfastv1alpha1.Judged{Name: named.Name, Why: named.Why})
+		shown = append(shown, holdfastv1alpha1.BackupReason{Name: named.Name, Why: named.Why})
 	}
 	return shown, more
 }

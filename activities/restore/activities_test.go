@@ -83,7 +83,7 @@ func TestARestoreIsStartedInOneStep(t *testing.T) {
 	view := steps(t, w, contract.StartRestore.Name)
 	assert.Equal(t, []string{"patch status NonAdminRestore", "patch NonAdminRestore", "create Restore", "patch status NonAdminRestore"},
 		w.Writes(), "the name and the finalizer come before the Velero Restore")
-	assert.True(t, view.EverCreated && view.Velero.Exists && view.Finalizer && view.SpecJudged)
+	assert.True(t, view.EverCreated && view.Velero.Exists && view.Finalizer && view.SpecValidated)
 	nar := w.ReadRestore(again)
 	assert.Equal(t, restored, nar.Status.VeleroRestore.NACUUID)
 	assert.Equal(t, "restore accepted", acceptedRestore(w).Message)

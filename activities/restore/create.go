@@ -84,7 +84,7 @@ func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict check
 // gives turns.
 func (r *Activities) create(ctx context.Context, o *Objects, turn contract.UsableTurn) error {
 	view := o.View()
-	if view.BeingDeleted || view.EverCreated || !view.SpecJudged || !view.Accepted || !view.Finalizer || o.Rules == nil {
+	if view.BeingDeleted || view.EverCreated || !view.SpecValidated || !view.Accepted || !view.Finalizer || o.Rules == nil {
 		return nil // refused, or changed meanwhile: the workflow decides again on the view
 	}
 	if o.Restore == nil && o.Rules.Queue.MaxActiveRestores > 0 && !activities.TurnUsable(ctx, turn) {

@@ -127,7 +127,7 @@ func TestABackupThatIsNotTheTenantsIsNotRestored(t *testing.T) {
 
 func TestWhenARestoreIsSettled(t *testing.T) {
 	done := contract.RestoreView{
-		Found: true, Finalizer: true, SpecJudged: true, Accepted: true, EverCreated: true, Phase: "Created",
+		Found: true, Finalizer: true, SpecValidated: true, Accepted: true, EverCreated: true, Phase: "Created",
 		Velero: contract.VeleroRestoreView{Exists: true, Finished: true, Phase: "Completed", MirroredPhase: "Completed"},
 	}
 	tests := map[string]struct {
@@ -139,7 +139,7 @@ func TestWhenARestoreIsSettled(t *testing.T) {
 		"Velero works":                {func(v *contract.RestoreView) { v.Velero.Finished = false }, false},
 		"the phase is not mirrored":   {func(v *contract.RestoreView) { v.Velero.MirroredPhase = "InProgress" }, false},
 		"the finalizer was taken off": {func(v *contract.RestoreView) { v.Finalizer = false }, false},
-		"the spec was edited":         {func(v *contract.RestoreView) { v.SpecJudged = false }, false},
+		"the spec was edited":         {func(v *contract.RestoreView) { v.SpecValidated = false }, false},
 		"it was rejected after that":  {func(v *contract.RestoreView) { v.Accepted = false }, true},
 		"it is being deleted":         {func(v *contract.RestoreView) { v.BeingDeleted = true }, false},
 		"it was let go":               {func(v *contract.RestoreView) { v.BeingDeleted, v.Finalizer = true, false }, true},
@@ -147,10 +147,10 @@ func TestWhenARestoreIsSettled(t *testing.T) {
 		"which is reported":           {func(v *contract.RestoreView) { v.Velero.Exists, v.AbsenceReported = false, true }, true},
 		"it is new":                   {func(v *contract.RestoreView) { *v = contract.RestoreView{Found: true} }, false},
 		"it backs off": {func(v *contract.RestoreView) {
-			*v = contract.RestoreView{Found: true, SpecJudged: true, Phase: "BackingOff"}
+			*v = contract.RestoreView{Found: true, SpecValidated: true, Phase: "BackingOff"}
 		}, true},
 		"it was accepted out of that":  {func(v *contract.RestoreView) { v.Phase, v.EverCreated = "BackingOff", false }, false},
-		"it backs off, newly accepted": {func(v *contract.RestoreView) { v.Phase, v.SpecJudged = "BackingOff", false }, false},
+		"it backs off, newly accepted": {func(v *contract.RestoreView) { v.Phase, v.SpecValidated = "BackingOff", false }, false},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -28,7 +28,7 @@ func (o *Objects) View() contract.RestoreView {
 		Finalizer:            controllerutil.ContainsFinalizer(o.NAR, oadpv1alpha1.NarFinalizer),
 		Marked: status.Phase == oadpv1alpha1.NonAdminPhaseDeleting &&
 			meta.IsStatusConditionTrue(status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting)),
-		SpecJudged:      lifecycle.SpecJudged(o.NAR, o.Restore != nil, o.Verdict),
+		SpecValidated:   lifecycle.SpecValidated(o.NAR, o.Restore != nil, o.Verdict),
 		Accepted:        accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:     lifecycle.EverCreated(o.NAR),
 		AbsenceReported: lifecycle.AbsenceReported(o.NAR),

@@ -17,9 +17,9 @@ import (
 	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/ledger"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
-	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -50,7 +50,7 @@ func (s *Activities) Register(registry worker.ActivityRegistry) {
 // synchronizing is one run of the activity.
 type synchronizing struct {
 	*Activities
-	ledger    *released.Ledger
+	ledger    *ledger.Ledger
 	make      bool
 	locations map[string]*Location
 	result    contract.SynchronizationResult
@@ -72,7 +72,7 @@ func (s *Activities) Synchronize(
 	}
 	run := &synchronizing{
 		Activities: s, make: rules.BackupSync() > 0,
-		ledger: &released.Ledger{Client: s.Client, OADPNamespace: s.OADPNamespace},
+		ledger: &ledger.Ledger{Client: s.Client, OADPNamespace: s.OADPNamespace},
 	}
 	if run.locations, err = LocationsOf(ctx, s.Client, s.OADPNamespace, rules); err != nil {
 		return contract.SynchronizationResult{}, err
@@ -149,7 +149,7 @@ func (r *synchronizing) list(ctx context.Context) (*Lists, error) {
 
 // serveAll serves the candidates within the limits. It is false if some are left.
 func (r *synchronizing) serveAll(
-	ctx context.Context, candidates []Candidate, entries map[string]released.Entry,
+	ctx context.Context, candidates []Candidate, entries map[string]ledger.Entry,
 ) (bool, error) {
 	through, idle, idleOf := true, 0, map[string]int{}
 	for _, each := range candidates {
@@ -221,7 +221,7 @@ func (r *synchronizing) act(ctx context.Context, made *velerov1.Backup, entered 
 	case Make:
 		return r.create(ctx, made, location)
 	case Note:
-		if err := r.ledger.Add(ctx, made.Name, NewEntry(made, released.Unnoticed, time.Now())); err != nil {
+		if err := r.ledger.Add(ctx, made.Name, NewEntry(made, ledger.Unnoticed, time.Now())); err != nil {
 			return err
 		}
 		r.acted++
@@ -308,6 +308,6 @@ func (r *synchronizing) forget(ctx context.Context, lists *Lists) error {
 		return nil
 	}
 	var err error
-	r.result.Forgotten, err = r.ledger.Remove(ctx, gone)
+	r.result.EntriesRemoved, err = r.ledger.Remove(ctx, gone)
 	return err
 }

@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/synchronization"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/ledger"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -84,7 +84,7 @@ func TestAThousandForgedBackupsDelayNobody(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			ledger := &corev1.ConfigMap{Data: map[string]string{}, ObjectMeta: metav1.ObjectMeta{
-				Namespace: fake.OADPNamespace, Name: released.ConfigMapName, Labels: map[string]string{released.Label: "true"},
+				Namespace: fake.OADPNamespace, Name: ledger.ConfigMapName, Labels: map[string]string{ledger.Label: "true"},
 			}}
 			objects := append(forgersLocation(true), ledger, activitytest.Listed(), activitytest.SyncedBackup(activitytest.Name),
 				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fake.Namespace}})

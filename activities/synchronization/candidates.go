@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"holdfast.dev/holdfast/k8s/ledger"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/released"
 )
 
 // Lists are the objects that exist, of the Backups only the metadata. They must be read in the order of the fields.
@@ -19,7 +19,7 @@ type Lists struct {
 	// NABs are the NonAdminBackups, with the name of the Velero Backup for which each was made.
 	NABs map[types.NamespacedName]string
 	// Entries of the ledger.
-	Entries   map[string]released.Entry
+	Entries   map[string]ledger.Entry
 	Locations map[string]*Location
 }
 

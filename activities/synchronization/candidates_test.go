@@ -12,7 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/synchronization"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/released"
+	"holdfast.dev/holdfast/k8s/ledger"
 )
 
 // listed is what a list says of a Velero Backup called `<namespace>-<name>`.
@@ -62,7 +62,7 @@ func TestWhatTheListsSayNeedsNoLook(t *testing.T) {
 			"banks":   {Name: "banks", Tenants: true, Owner: "bank", NaBSL: "own"},
 			"nobodys": {Name: "nobodys", Tenants: true},
 		},
-		Entries: map[string]released.Entry{"shop-entered": {}, "shop-marked": {}},
+		Entries: map[string]ledger.Entry{"shop-entered": {}, "shop-marked": {}},
 	}
 	marked := annotated(synchronization.StateAnnotation, "released/u1")
 	for sentence, tt := range map[string]struct {

@@ -10,9 +10,9 @@ import (
 
 	"holdfast.dev/holdfast/activities/buckets"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/ledger"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy/backupspec"
-	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/k8s/velero"
 )
 
@@ -117,9 +117,9 @@ func NewBackup(made *velerov1.Backup, location *Location) *oadpv1alpha1.NonAdmin
 }
 
 // NewEntry is the ledger entry for a Velero Backup.
-func NewEntry(made *velerov1.Backup, reason string, now time.Time) released.Entry {
+func NewEntry(made *velerov1.Backup, reason string, now time.Time) ledger.Entry {
 	key, _ := owner.Backup.Hint(made)
-	return released.Entry{
+	return ledger.Entry{
 		Namespace: key.Namespace, Name: key.Name, Location: made.Spec.StorageLocation, Reason: reason,
 		At: now.UTC().Truncate(time.Second),
 	}
@@ -130,7 +130,7 @@ const syncAfter = 10 * time.Minute
 
 // Forgettable reports whether the data of an entry, whose Velero Backup does not exist, are gone from the store: Velero has
 // synced since. The data of a missing location may come back with it.
-func Forgettable(entry released.Entry, locations map[string]*Location) bool {
+func Forgettable(entry ledger.Entry, locations map[string]*Location) bool {
 	l := locations[entry.Location]
 	return l != nil && l.Available && !entry.At.IsZero() && l.ListedAt.After(entry.At.Add(syncAfter))
 }

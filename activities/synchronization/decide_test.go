@@ -11,7 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/synchronization"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/released"
+	"holdfast.dev/holdfast/k8s/ledger"
 )
 
 const nacuuid = "shop-nightly-f47ac10b-58cc-4372-a567-0e02b2c3d479"
@@ -116,11 +116,11 @@ func TestAnEntryIsForgottenOnlyWhenTheStoreWasListed(t *testing.T) {
 	looked := func(after time.Duration) map[string]*synchronization.Location {
 		return map[string]*synchronization.Location{"default": {Available: true, ListedAt: noon.Add(after)}}
 	}
-	entry := released.Entry{Location: "default", At: noon}
+	entry := ledger.Entry{Location: "default", At: noon}
 	assert.True(t, synchronization.Forgettable(entry, looked(time.Hour)))
 	assert.False(t, synchronization.Forgettable(entry, looked(time.Minute)), "Velero may have begun to look before")
 	assert.False(t, synchronization.Forgettable(entry, nil), "a location that is away may come back")
-	assert.False(t, synchronization.Forgettable(released.Entry{}, looked(time.Hour)), "an administrator's own")
+	assert.False(t, synchronization.Forgettable(ledger.Entry{}, looked(time.Hour)), "an administrator's own")
 	away := looked(time.Hour)
 	away["default"].Available = false
 	assert.False(t, synchronization.Forgettable(entry, away))

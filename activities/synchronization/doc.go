@@ -1,6 +1,6 @@
 // Package synchronization offers Velero Backups that Velero has found in the object stores to their tenants, as
 // NonAdminBackups. Nothing in a tenant's bucket about a Backup's owner is trusted: the storage location decides. Released
-// backups are not offered again (see k8s/released).
+// backups are not offered again (see k8s/ledger).
 //
 // The worker registers Activities, for workflows/periodic. Its decisions are pure functions of the lists that it reads.
 package synchronization

@@ -37,9 +37,9 @@ func AbsenceReported(object client.Object) bool {
 	return accepted != nil && accepted.Reason == of(object).kind.absent.Reason
 }
 
-// SpecJudged reports whether the Accepted condition is about the present generation and would be the same today, by a verdict
+// SpecValidated reports whether the Accepted condition is about the present generation and would be the same today, by a verdict
 // that may not be known. Outside BackingOff a judged spec is judged again only if the Velero object has reappeared.
-func SpecJudged(object client.Object, exists bool, today *check.Verdict) bool {
+func SpecValidated(object client.Object, exists bool, today *check.Verdict) bool {
 	r, accepted := of(object), Accepted(object)
 	if accepted == nil || accepted.ObservedGeneration != r.GetGeneration() {
 		return false

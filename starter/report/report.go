@@ -68,8 +68,8 @@ type Namespace struct {
 	Quota *velero.Quota `json:"quota,omitempty"`
 }
 
-// Left is what the newest backup leaves out of a namespace that is protected partly, for people; else empty.
-func (n Namespace) Left() string {
+// Omissions is what the newest backup leaves out of a namespace that is protected partly, for people; else empty.
+func (n Namespace) Omissions() string {
 	if n.Protection != Partly {
 		return ""
 	}

@@ -123,7 +123,7 @@ func (d *describedPlan) Print(out io.Writer) error {
 		fmt.Sprintf("%d good, %d failed, %d missed, %d skipped", counts.Good, counts.Failed, counts.Missed, counts.Skipped))
 	sheet.Line("Stored", fmt.Sprint(counts.Stored))
 	if r := d.Status.Retention; r != nil {
-		why := func(b holdfastv1alpha1.Judged) string { return b.Name + ": " + b.Why }
+		why := func(b holdfastv1alpha1.BackupReason) string { return b.Name + ": " + b.Why }
 		showRetention(sheet, "Kept", r.Kept, func(b holdfastv1alpha1.Kept) string { return b.Name + ": " + b.By }, r.MoreKept)
 		showRetention(sheet, "To be deleted", r.Due, why, r.MoreDue)
 		showRetention(sheet, "Blocked", r.Blocked, why, r.MoreBlocked)

@@ -39,7 +39,7 @@ func nightly() *holdfastv1alpha1.BackupPlan {
 			Counts: holdfastv1alpha1.Counts{Good: 3, Missed: 1, Stored: 2},
 			Retention: &holdfastv1alpha1.Retention{
 				Kept: []holdfastv1alpha1.Kept{{Name: "nightly-1", By: "last"}}, MoreKept: 4,
-				Blocked: []holdfastv1alpha1.Judged{{Name: "nightly-0", Why: "used by NonAdminRestore r"}},
+				Blocked: []holdfastv1alpha1.BackupReason{{Name: "nightly-0", Why: "used by NonAdminRestore r"}},
 			},
 		},
 	}

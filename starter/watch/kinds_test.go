@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s/policy"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/schedules"
-	"holdfast.dev/holdfast/starter/watch/watched"
 	"holdfast.dev/holdfast/starter/watch/watchtest"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -20,7 +20,7 @@ import (
 // The events of a kind need what is known only when it is made.
 func TestEachKindHandlesTheEventsOfItsSources(t *testing.T) {
 	for _, watcher := range newStation(t).kinds {
-		for _, source := range reflect.ValueOf(watcher).Elem().FieldByName("Sources").Interface().([]watched.Source) {
+		for _, source := range reflect.ValueOf(watcher).Elem().FieldByName("Sources").Interface().([]controllers.Source) {
 			before := source.Of.Object.DeepCopyObject().(client.Object)
 			before.SetNamespace("team")
 			after := watchtest.Edited(before, func(object client.Object) {

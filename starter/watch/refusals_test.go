@@ -12,7 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/k8s/metrics/metricstest"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 // A watcher that has lost a right sees nothing new, while its caches stay filled: it must not look ready.
@@ -66,6 +66,6 @@ func TestRefusalsDoNotKeepTheWatcherFromLooking(t *testing.T) {
 		s.Refusals.Take(errNoRight)
 		s.TemporalRecovered(t.Context())
 		synctest.Wait()
-		assert.Equal(t, []watched.Request{request(name)}, s.asked())
+		assert.Equal(t, []controllers.Request{request(name)}, s.asked())
 	})
 }

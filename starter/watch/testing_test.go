@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/watchtest"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -65,8 +65,8 @@ func (noTurns) Signal(context.Context, contract.TurnNews, bool) error { return n
 func (noTurns) Order(context.Context) (contract.TurnOrder, error) { return contract.TurnOrder{}, nil }
 
 // asked are the requests for NonAdminBackups.
-func (s *station) asked() []watched.Request {
-	return s.kinds[0].(*watched.Kind[*oadpv1alpha1.NonAdminBackup]).Requested()
+func (s *station) asked() []controllers.Request {
+	return s.kinds[0].(*controllers.Kind[*oadpv1alpha1.NonAdminBackup]).Requested()
 }
 
 // informers notes the kinds whose cache was asked for; err refuses it.

@@ -19,12 +19,12 @@ import (
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/starter/watch/caches"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/fdb"
 	"holdfast.dev/holdfast/starter/watch/leader"
 	"holdfast.dev/holdfast/starter/watch/queue"
 	"holdfast.dev/holdfast/starter/watch/schedules"
 	"holdfast.dev/holdfast/starter/watch/velero"
-	"holdfast.dev/holdfast/starter/watch/watched"
 	"holdfast.dev/holdfast/workflows/connect"
 )
 
@@ -63,7 +63,7 @@ type Options struct {
 // Schedules. Ends are signalled before starts. While Temporal is down the workqueue retries for ever.
 type Watcher struct {
 	Options
-	kinds     []watched.Watcher
+	kinds     []controllers.Watcher
 	caches    cache.Cache
 	cached    client.Client
 	policy    *polledPolicy
@@ -101,7 +101,7 @@ func (w *Watcher) awaitCaches(ctx context.Context) error {
 }
 
 // watchedBy are the kinds of objects that are cached for these kinds, each once.
-func watchedBy(kinds []watched.Watcher) (all []*caches.Kind) {
+func watchedBy(kinds []controllers.Watcher) (all []*caches.Kind) {
 	for _, watcher := range kinds {
 		for _, kind := range watcher.Watched() {
 			if !slices.Contains(all, kind) {
@@ -114,7 +114,7 @@ func watchedBy(kinds []watched.Watcher) (all []*caches.Kind) {
 
 // CacheOptions are the manager's cache options that the watcher needs. refusals records what the API server refuses.
 func CacheOptions(oadpNamespace string, refusals *caches.Refusals) cache.Options {
-	env := &watched.Env{OADPNamespace: oadpNamespace}
+	env := &controllers.Env{OADPNamespace: oadpNamespace}
 	kinds := append(velero.Kinds(&velero.Env{Env: env}), fdb.Kinds(env, nil)...)
 	return caches.Options(watchedBy(kinds), oadpNamespace, refusals)
 }
@@ -155,7 +155,7 @@ func newWatcher(cached client.Client, clusters cache.Cache, options Options) *Wa
 		Client: cached, OADPNamespace: w.OADPNamespace, Turns: w.Turns, Paused: w.Paused, Log: w.Log,
 	})
 	w.keeper = &schedules.Keeper{Schedules: w.Schedules, Policy: w.policy.current.Load, Log: w.Log}
-	env := &watched.Env{
+	env := &controllers.Env{
 		ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
 		ProgressInterval: w.ProgressInterval, ResyncInterval: w.ResyncInterval,
 		Client: cached, Workflows: w.Workflows, Paused: w.Paused, Log: w.Log,

@@ -12,7 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/k8s/policy"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 // Temporal may have lost its database: all that is in the cache is looked at, and only what is not settled signalled.
@@ -27,7 +27,7 @@ func TestAfterTheReturnOfTemporalEverythingIsLookedAt(t *testing.T) {
 		s.watching.Store(true)
 		s.TemporalRecovered(t.Context())
 		synctest.Wait()
-		assert.ElementsMatch(t, []watched.Request{request(name), request("settled")}, s.asked())
+		assert.ElementsMatch(t, []controllers.Request{request(name), request("settled")}, s.asked())
 	})
 }
 
@@ -39,12 +39,12 @@ func TestAPolicyThatWasWrittenIsAppliedToWhatIsKeptBack(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() { assert.NoError(t, s.watchPolicy(ctx)) }()
-		later := func() []watched.Request {
+		later := func() []controllers.Request {
 			time.Sleep(3 * time.Second)
 			synctest.Wait()
 			return s.asked()
 		}
-		kept := []watched.Request{request("a"), request("b")}
+		kept := []controllers.Request{request("a"), request("b")}
 		assert.ElementsMatch(t, kept, later(), "at the start")
 		assert.Empty(t, later(), "unchanged")
 		s.written.Write("2", policy.Policy{}, nil)

@@ -27,8 +27,8 @@ import (
 	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/activities/synchronization"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/ledger"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest/sample"
@@ -72,7 +72,7 @@ func synchronized(t *testing.T) contract.SynchronizationResult {
 // entryOf returns the ledger's entry of a Velero Backup, empty if there is none.
 func entryOf(t require.TestingT, name string) string {
 	var parts corev1.ConfigMapList
-	require.NoError(t, admin.List(context.Background(), &parts, client.InNamespace(env.OADPNamespace), client.HasLabels{released.Label}))
+	require.NoError(t, admin.List(context.Background(), &parts, client.InNamespace(env.OADPNamespace), client.HasLabels{ledger.Label}))
 	for _, part := range parts.Items {
 		if text := part.Data[name]; text != "" {
 			return text
@@ -98,17 +98,17 @@ func TestAReleasedBackupComesBackOnlyByAnAdministrator(t *testing.T) {
 		reason  string
 		release func(*tenant, *oadpv1alpha1.NonAdminBackup)
 	}{
-		"by force": {released.ByForce, func(x *tenant, nab *oadpv1alpha1.NonAdminBackup) {
+		"by force": {ledger.ByForce, func(x *tenant, nab *oadpv1alpha1.NonAdminBackup) {
 			x.patch(nab, `{"spec":{"forceDeleteBackup":true}}`)
 			x.awaitGone(nab)
 		}},
-		"with its namespace, which is there again": {released.ByNamespace, func(x *tenant, _ *oadpv1alpha1.NonAdminBackup) {
+		"with its namespace, which is there again": {ledger.ByNamespace, func(x *tenant, _ *oadpv1alpha1.NonAdminBackup) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}
 			require.NoError(x.t, admin.Delete(x.t.Context(), namespace))
 			awaitAllGone(x.t, namespace)
 			newTenantIn(x.t, "bob", x.namespace)
 		}},
-		"by taking the finalizer off": {released.Unnoticed, func(x *tenant, nab *oadpv1alpha1.NonAdminBackup) {
+		"by taking the finalizer off": {ledger.Unnoticed, func(x *tenant, nab *oadpv1alpha1.NonAdminBackup) {
 			x.delete(nab)
 			x.awaitCondition(nab, oadpv1alpha1.NonAdminConditionDeleting, oadpv1alpha1.ReasonDeletionPending)
 			x.patch(nab, `{"metadata":{"finalizers":null}}`)
@@ -133,7 +133,7 @@ func TestAReleasedBackupComesBackOnlyByAnAdministrator(t *testing.T) {
 
 			forgive := fmt.Sprintf(`{"data":{%q:null}}`, made)
 			require.NoError(t, admin.Patch(t.Context(), &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: released.ConfigMapName},
+				ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: ledger.ConfigMapName},
 			}, client.RawPatch(types.MergePatchType, []byte(forgive))))
 			synchronized(t)
 			again := x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted)

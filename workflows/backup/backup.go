@@ -26,7 +26,7 @@ var Kind = kinds.Of(entity.Kind[*contract.BackupInput, contract.BackupStep, cont
 	Settled: Settled, Next: next, Awaited: awaited, Begin: begin,
 	Phases: func(v contract.BackupView) (string, string) { return v.Phase, v.Velero.Phase },
 	Waits: contract.BackupView{
-		Found: true, Phase: "Created", Finalizer: true, SpecJudged: true, Accepted: true, EverCreated: true,
+		Found: true, Phase: "Created", Finalizer: true, SpecValidated: true, Accepted: true, EverCreated: true,
 		Velero: contract.VeleroBackupView{Exists: true, Name: "b", Phase: "InProgress", Running: true},
 	},
 })
@@ -61,7 +61,7 @@ func begin(_ workflow.Context, r *run) error {
 }
 
 func (b *backupRun) do(ctx workflow.Context, step activity) (contract.BackupView, error) {
-	in := contract.BackupStep{Ref: b.In.Ref, Volumes: b.In.Volumes, Turn: b.In.Turn.Left(workflow.Now(ctx))}
+	in := contract.BackupStep{Ref: b.In.Ref, Volumes: b.In.Volumes, Turn: b.In.Turn.Remaining(workflow.Now(ctx))}
 	if step == contract.RequestDeletion {
 		in.Attempt = b.View.DeleteRequest.Attempt + 1
 	}

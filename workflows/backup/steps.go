@@ -26,7 +26,7 @@ func next(v contract.BackupView) activity {
 		return nextAPIDeleteStep(v)
 	case !v.EverCreated:
 		return contract.StartBackup
-	case !v.SpecJudged, !v.Finalizer && v.Velero.Exists:
+	case !v.SpecValidated, !v.Finalizer && v.Velero.Exists:
 		return contract.AdmitBackup
 	}
 	return wait // for Velero
@@ -142,7 +142,7 @@ func Settled(v contract.BackupView) bool {
 		return false
 	case v.BeingDeleted:
 		return v.Velero.Exists && !v.LocationGone && v.Marked == contract.MarkPending && v.Velero.Finished && Mirrored(v)
-	case !v.SpecJudged:
+	case !v.SpecValidated:
 		return false
 	case v.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) && !v.Accepted:
 		return true // left directly for Created, so an accepted spec is still BackingOff for a moment

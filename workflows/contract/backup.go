@@ -74,8 +74,8 @@ type BackupView struct {
 	Finalizer bool `json:"finalizer,omitempty"`
 	// Marked is the deletion that the status announces.
 	Marked DeletionMark `json:"marked,omitempty"`
-	// SpecJudged: the Accepted condition is of this generation and, in BackingOff, validating again would give the same.
-	SpecJudged bool `json:"specJudged,omitempty"`
+	// SpecValidated: the Accepted condition is of this generation and, in BackingOff, validating again would give the same.
+	SpecValidated bool `json:"specJudged,omitempty"`
 	// Accepted: the Accepted condition is True.
 	Accepted bool `json:"accepted,omitempty"`
 	// EverCreated: the Velero Backup was created once; it is never created again.

@@ -26,8 +26,8 @@ type DownloadView struct {
 	BeingDeleted bool `json:"beingDeleted,omitempty"`
 	// Expired: its time is over, with or without a URL.
 	Expired bool `json:"expired,omitempty"`
-	// Judged: the condition is of this generation, and validating again would give the same.
-	Judged bool `json:"judged,omitempty"`
+	// Validated: the condition is of this generation, and validating again would give the same.
+	Validated bool `json:"judged,omitempty"`
 	// Refused: the tenant does not get the file; the condition says why.
 	Refused bool `json:"refused,omitempty"`
 	// Answered: the status holds the URL of the file that this generation of the spec asks for.

@@ -119,8 +119,8 @@ type FDBRelease struct {
 	Reason  string `json:"reason,omitempty"`
 	Note    string `json:"note,omitempty"`
 	Warning bool   `json:"warning,omitempty"`
-	// Left are the URLs of data that stay although they were to be deleted.
-	Left []string `json:"left,omitempty"`
+	// DataKept are the URLs of data that stay although they were to be deleted.
+	DataKept []string `json:"left,omitempty"`
 }
 
 // FDBCondition is a condition that holds now, without its time.

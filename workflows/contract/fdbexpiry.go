@@ -29,12 +29,12 @@ type FDBExpiryInput struct {
 	Ref     ObjectRef `json:"ref"`
 	Job     FDBJob    `json:"job"`
 	Turn    int64     `json:"turn"`
-	// Left is what a run hands over to the next; nil at the start.
-	Left *FDBExpiryLeft `json:"left,omitempty"`
+	// Carried is what a run hands over to the next; nil at the start.
+	Carried *FDBExpiryCarried `json:"left,omitempty"`
 }
 
-// FDBExpiryLeft is what a run of a turn hands over to the next while it waits for the end of a pod.
-type FDBExpiryLeft struct {
+// FDBExpiryCarried is what a run of a turn hands over to the next while it waits for the end of a pod.
+type FDBExpiryCarried struct {
 	// Held are the containers of which this turn is, or may be, the holder.
 	Held []FDBPlace `json:"held,omitempty"`
 	// Unused are the containers that the backup no longer uses, and whose guards do not know that yet.

@@ -48,8 +48,8 @@ type LocationView struct {
 	NamespaceTerminating bool `json:"namespaceTerminating,omitempty"`
 	// Finalizer: our finalizer is on the object.
 	Finalizer bool `json:"finalizer,omitempty"`
-	// SpecJudged: the Accepted condition is of this generation and, in BackingOff, validating again would give the same.
-	SpecJudged bool `json:"specJudged,omitempty"`
+	// SpecValidated: the Accepted condition is of this generation and, in BackingOff, validating again would give the same.
+	SpecValidated bool `json:"specJudged,omitempty"`
 	// Accepted: the Accepted condition is True.
 	Accepted bool `json:"accepted,omitempty"`
 	// Message is the Accepted condition's message, if the condition is False.

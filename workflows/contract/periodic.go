@@ -54,8 +54,8 @@ type SynchronizationResult struct {
 	Untrusted int `json:"untrusted,omitempty"`
 	// Noted counts NonAdminBackups that were released with their data left behind, and entered in the ledger.
 	Noted int `json:"noted,omitempty"`
-	// Forgotten counts entries removed from the ledger because their data are gone.
-	Forgotten int `json:"forgotten,omitempty"`
+	// EntriesRemoved counts entries removed from the ledger because their data are gone.
+	EntriesRemoved int `json:"forgotten,omitempty"`
 	// Brought counts Velero Backups created for what lies in tenants' buckets, Removed those deleted since their files are gone.
 	Brought int `json:"brought,omitempty"`
 	Removed int `json:"removed,omitempty"`
@@ -73,7 +73,7 @@ type SynchronizationResult struct {
 func (r SynchronizationResult) Add(next SynchronizationResult) SynchronizationResult {
 	next.Made += r.Made
 	next.Noted += r.Noted
-	next.Forgotten += r.Forgotten
+	next.EntriesRemoved += r.EntriesRemoved
 	next.Brought += r.Brought
 	next.Removed += r.Removed
 	return next

@@ -56,8 +56,8 @@ type RestoreView struct {
 	Finalizer bool `json:"finalizer,omitempty"`
 	// Marked: the status announces the deletion.
 	Marked bool `json:"marked,omitempty"`
-	// SpecJudged: the Accepted condition is of this generation and, in BackingOff, validating again would give the same.
-	SpecJudged bool `json:"specJudged,omitempty"`
+	// SpecValidated: the Accepted condition is of this generation and, in BackingOff, validating again would give the same.
+	SpecValidated bool `json:"specJudged,omitempty"`
 	// Accepted: the Accepted condition is True.
 	Accepted bool `json:"accepted,omitempty"`
 	// EverCreated: the Velero Restore was created once; it is never created again.

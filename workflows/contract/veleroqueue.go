@@ -147,8 +147,8 @@ type VeleroChanged struct {
 	Turn Turn `json:"turn,omitzero"`
 }
 
-// Left returns the turn for an activity that is scheduled now, by Temporal's clock.
-func (t Turn) Left(now time.Time) UsableTurn {
+// Remaining returns the turn for an activity that is scheduled now, by Temporal's clock.
+func (t Turn) Remaining(now time.Time) UsableTurn {
 	left := time.Unix(t.Given, 0).Add(TurnUsable).Sub(now)
 	if t.Number == 0 || left <= 0 {
 		return UsableTurn{}

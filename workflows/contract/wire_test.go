@@ -115,7 +115,7 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 		"a restore": {
 			value: contract.RestoreView{
 				Found: true, Phase: "Created", BeingDeleted: true, NamespaceTerminating: true, Finalizer: true, Marked: true,
-				SpecJudged: true, Accepted: true, EverCreated: true, AbsenceReported: true, FinalizationDue: true,
+				SpecValidated: true, Accepted: true, EverCreated: true, AbsenceReported: true, FinalizationDue: true,
 				Velero: contract.VeleroRestoreView{
 					Exists: true, Name: "r", Phase: "New", Finished: true, Deleting: true, MirroredPhase: "New",
 					ItemsRestored: 1, TotalItems: 2, Stalled: true, AtWork: true,
@@ -148,7 +148,7 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 		"a download that is not": {value: contract.DownloadView{}, want: `{"found":false,"velero":{}}`},
 		"a download": {
 			value: contract.DownloadView{
-				Found: true, Phase: "New", BeingDeleted: true, Expired: true, Judged: true, Refused: true, Answered: true,
+				Found: true, Phase: "New", BeingDeleted: true, Expired: true, Validated: true, Refused: true, Answered: true,
 				Velero: contract.VeleroDownloadView{Exists: true, Name: "r", Phase: "Processed", Current: true, Signed: true},
 			},
 			want: `{"found":true,"phase":"New","beingDeleted":true,"expired":true,"judged":true,"refused":true,"answered":true,

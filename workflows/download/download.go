@@ -19,7 +19,7 @@ var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.ObjectStep, cont
 	Phases: func(v contract.DownloadView) (string, string) { return v.Phase, v.Velero.Phase },
 	Reread: stall.MaxRereadInterval,
 	Waits: contract.DownloadView{
-		Found: true, Judged: true, Velero: contract.VeleroDownloadView{Exists: true, Name: "d", Current: true},
+		Found: true, Validated: true, Velero: contract.VeleroDownloadView{Exists: true, Name: "d", Current: true},
 	},
 })
 
@@ -34,7 +34,7 @@ func next(v contract.DownloadView) activity {
 	switch {
 	case !v.Found, v.BeingDeleted, v.Expired:
 		return contract.RemoveDownload
-	case !v.Judged, v.Refused, !v.Velero.Exists, !v.Velero.Current:
+	case !v.Validated, v.Refused, !v.Velero.Exists, !v.Velero.Current:
 		return contract.RequestDownload
 	case v.Velero.Signed:
 		return contract.RefreshDownload

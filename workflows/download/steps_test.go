@@ -12,7 +12,7 @@ func TestDownloadStepsAreSafe(t *testing.T) {
 	bits := func(n, i int) bool { return n>>i&1 == 1 }
 	for n := range 1 << 9 {
 		v := contract.DownloadView{
-			Found: bits(n, 0), BeingDeleted: bits(n, 1), Expired: bits(n, 2), Judged: bits(n, 3), Refused: bits(n, 4),
+			Found: bits(n, 0), BeingDeleted: bits(n, 1), Expired: bits(n, 2), Validated: bits(n, 3), Refused: bits(n, 4),
 			Answered: bits(n, 5),
 			Velero:   contract.VeleroDownloadView{Exists: bits(n, 6), Current: bits(n, 7), Signed: bits(n, 8)},
 		}

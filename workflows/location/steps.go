@@ -13,7 +13,7 @@ func next(v contract.LocationView) contract.Activity[contract.ObjectStep, contra
 		return contract.DeleteLocation
 	case v.BeingDeleted:
 		return contract.ReleaseLocation
-	case !v.SpecJudged, !v.Requested, !v.Finalizer && (v.Accepted || v.Velero.Exists):
+	case !v.SpecValidated, !v.Requested, !v.Finalizer && (v.Accepted || v.Velero.Exists):
 		return contract.AdmitLocation
 	case !v.Synced && !v.Kept && v.InForce:
 		return contract.SyncLocation
@@ -37,7 +37,7 @@ func Settled(v contract.LocationView) bool {
 	switch {
 	case v.Remains == 0 && (!v.Found || (v.BeingDeleted && !v.Finalizer)):
 		return true
-	case !v.Found, v.BeingDeleted, !v.SpecJudged, !v.Shown:
+	case !v.Found, v.BeingDeleted, !v.SpecValidated, !v.Shown:
 		return false
 	case !v.Finalizer && (v.Accepted || v.Velero.Exists), !v.Requested:
 		return false

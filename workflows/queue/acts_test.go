@@ -94,7 +94,7 @@ func (w *world) serves(o *object, turn contract.Turn) {
 	case o.active && o.orphan: // contract.ReturnTurn keeps it, and the workflow ends
 		o.turn, o.flow = contract.Turn{}, false
 	case o.active && !o.gone && !o.stalled:
-	case o.waits && !o.gone && o.turn.Left(w.start.Add(w.since())).Number > 0:
+	case o.waits && !o.gone && o.turn.Remaining(w.start.Add(w.since())).Number > 0:
 		o.making = true
 		w.in(time.Duration(w.slowly(10_000))*time.Millisecond, func() { w.makes(o) })
 	default:

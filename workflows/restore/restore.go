@@ -32,7 +32,7 @@ var Kind = kinds.Of(entity.Kind[*contract.RestoreInput, contract.RestoreStep, co
 	Settled: Settled, Next: next, Awaited: awaited, Begin: begin,
 	Phases: func(v contract.RestoreView) (string, string) { return v.Phase, v.Velero.Phase },
 	Waits: contract.RestoreView{
-		Found: true, Phase: "Created", Finalizer: true, SpecJudged: true, Accepted: true, EverCreated: true,
+		Found: true, Phase: "Created", Finalizer: true, SpecValidated: true, Accepted: true, EverCreated: true,
 		Velero: contract.VeleroRestoreView{Exists: true, Name: "r", Phase: "InProgress", AtWork: true},
 	},
 })
@@ -58,7 +58,7 @@ func begin(_ workflow.Context, r *run) error {
 
 func (r *restoreRun) do(ctx workflow.Context, step activity) (contract.RestoreView, error) {
 	view, err := call.LocalFirst(ctx, r.Options.Limits, step,
-		contract.RestoreStep{Ref: r.In.Ref, Volumes: r.In.Volumes, Turn: r.In.Turn.Left(workflow.Now(ctx))})
+		contract.RestoreStep{Ref: r.In.Ref, Volumes: r.In.Volumes, Turn: r.In.Turn.Remaining(workflow.Now(ctx))})
 	if err == nil && view.TurnUsed {
 		r.turn.Used()
 	}

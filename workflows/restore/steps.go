@@ -23,7 +23,7 @@ func next(v contract.RestoreView) activity {
 		return wait // for Velero to end the restore, or to remove its files
 	case !v.EverCreated:
 		return contract.StartRestore
-	case !v.SpecJudged, !v.Finalizer && v.Velero.Exists:
+	case !v.SpecValidated, !v.Finalizer && v.Velero.Exists:
 		return contract.AdmitRestore
 	}
 	return wait // for Velero, or for the finalization
@@ -64,7 +64,7 @@ func Settled(v contract.RestoreView) bool {
 	switch {
 	case !v.Found, v.BeingDeleted && !v.Finalizer:
 		return true
-	case v.BeingDeleted, !v.SpecJudged:
+	case v.BeingDeleted, !v.SpecValidated:
 		return false
 	case v.Phase == string(oadpv1alpha1.NonAdminPhaseBackingOff) && !v.Accepted:
 		return true // left directly for Created, so an accepted spec is still BackingOff for a moment

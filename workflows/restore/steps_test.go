@@ -16,7 +16,7 @@ func restoreViews(check func(contract.RestoreView)) {
 		for n := range 1 << 14 {
 			check(contract.RestoreView{
 				Found: true, Phase: phase, BeingDeleted: bits(n, 0), NamespaceTerminating: bits(n, 1), Finalizer: bits(n, 2),
-				Marked: bits(n, 3), SpecJudged: bits(n, 4), Accepted: bits(n, 5), EverCreated: bits(n, 6),
+				Marked: bits(n, 3), SpecValidated: bits(n, 4), Accepted: bits(n, 5), EverCreated: bits(n, 6),
 				AbsenceReported: bits(n, 7), FinalizationDue: bits(n, 8),
 				Velero: contract.VeleroRestoreView{
 					Exists: bits(n, 9), Finished: bits(n, 10), Deleting: bits(n, 11), Phase: map[bool]string{true: "x"}[bits(n, 12)],

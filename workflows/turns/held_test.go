@@ -136,12 +136,12 @@ func TestHowLongATurnIsUsable(t *testing.T) {
 	left := func(seconds time.Duration) contract.UsableTurn {
 		return contract.UsableTurn{Turn: contract.Turn{Number: 1000, Given: 2000}, For: seconds}
 	}
-	assert.Equal(t, left(20*time.Second), turn.Left(time.Unix(2000, 0)))
-	assert.Equal(t, left(20*time.Second), turn.Left(time.Unix(1990, 0)))
-	assert.Equal(t, left(5*time.Second), turn.Left(time.Unix(2015, 0)))
-	assert.Equal(t, left(time.Nanosecond), turn.Left(time.Unix(2020, 0).Add(-time.Nanosecond)))
-	assert.Zero(t, turn.Left(time.Unix(2020, 0)))
-	assert.Zero(t, contract.Turn{Given: 2000}.Left(time.Unix(2000, 0)), "it is none")
+	assert.Equal(t, left(20*time.Second), turn.Remaining(time.Unix(2000, 0)))
+	assert.Equal(t, left(20*time.Second), turn.Remaining(time.Unix(1990, 0)))
+	assert.Equal(t, left(5*time.Second), turn.Remaining(time.Unix(2015, 0)))
+	assert.Equal(t, left(time.Nanosecond), turn.Remaining(time.Unix(2020, 0).Add(-time.Nanosecond)))
+	assert.Zero(t, turn.Remaining(time.Unix(2020, 0)))
+	assert.Zero(t, contract.Turn{Given: 2000}.Remaining(time.Unix(2000, 0)), "it is none")
 	const slowCreate = 10 * time.Second
 	assert.Less(t, contract.TurnUsable+slowCreate, contract.TurnLossPause, "what was made with a turn of a lost run shows by then")
 }

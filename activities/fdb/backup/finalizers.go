@@ -87,7 +87,7 @@ func (b *Activities) Release(ctx context.Context, s *sight, release contract.FDB
 		metrics.FDBBackupReleased(release.Abandoned != "")
 	}
 	if data {
-		for _, url := range release.Left {
+		for _, url := range release.DataKept {
 			metrics.FDBDataLeft(url)
 		}
 	}

@@ -70,7 +70,7 @@ func TestAFoundationDBBackupGoesAfterItsData(t *testing.T) {
 			events:   []string{"Normal Stopped the backup is stopped", "Normal Deleted they are gone"}, gone: true,
 		},
 		"both at once, with a backup that was left": {
-			releases: []contract.FDBRelease{{Abandoned: "no answer", Data: true, Reason: "DataLeft", Note: "they stay", Warning: true, Left: []string{left}}},
+			releases: []contract.FDBRelease{{Abandoned: "no answer", Data: true, Reason: "DataLeft", Note: "they stay", Warning: true, DataKept: []string{left}}},
 			events:   []string{"Warning Abandoned no answer", "Warning DataLeft they stay"}, gone: true, left: 1,
 		},
 	}

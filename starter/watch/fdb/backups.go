@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/gather"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 )
@@ -17,24 +17,24 @@ import (
 
 // backups are the FoundationDBBackups.
 type backups struct {
-	*watched.Kind[*fdbv1alpha1.FoundationDBBackup]
+	*controllers.Kind[*fdbv1alpha1.FoundationDBBackup]
 	// clusters reads FoundationDBClusters from a cache of their own.
 	clusters client.Reader
 }
 
-func newBackups(env *watched.Env, clusters cache.Cache) *backups {
+func newBackups(env *controllers.Env, clusters cache.Cache) *backups {
 	f := &backups{clusters: clusters}
-	f.Kind = watched.New(watched.Kind[*fdbv1alpha1.FoundationDBBackup]{
+	f.Kind = controllers.New(controllers.Kind[*fdbv1alpha1.FoundationDBBackup]{
 		Env: env, Name: "foundationdbbackup", Workflow: contract.KindFDBBackup,
 		Own: fdbBackups,
 		Judge: judge(fdbv1alpha1.KindFoundationDBBackup, settled,
 			func(object *fdbv1alpha1.FoundationDBBackup) int64 { return object.Status.ObservedGeneration }),
 		// If Temporal loses its database, it loses who uses which container, and whose data expire.
-		Forgotten: idleWithData,
-		Census:    f.count,
-		Further:   f.addClusters(clusters),
+		SignalIfLost: idleWithData,
+		Census:       f.count,
+		Further:      f.addClusters(clusters),
 	})
-	f.Sources = []watched.Source{
+	f.Sources = []controllers.Source{
 		{Of: fdbBackups, Events: f.backupEvents()},
 		{Of: agents, Events: f.agentsEvents()},
 		{Of: caches.Secrets, Events: f.secretEvents()},

@@ -22,7 +22,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 // +kubebuilder:rbac:groups=apps.foundationdb.org,resources=foundationdbclusters,verbs=list;watch
@@ -53,16 +53,16 @@ func onceServed(ctx context.Context, reflector *toolscache.Reflector, err error)
 
 // clusterController waits for the kind FoundationDBCluster without a limit, and nothing waits for the controller.
 func clusterController(
-	mgr manager.Manager, name string, clusters cache.Cache, events watched.Events,
-) *builder.TypedBuilder[watched.Request] {
-	return builder.TypedControllerManagedBy[watched.Request](mgr).
+	mgr manager.Manager, name string, clusters cache.Cache, events controllers.Events,
+) *builder.TypedBuilder[controllers.Request] {
+	return builder.TypedControllerManagedBy[controllers.Request](mgr).
 		Named(name).
-		WatchesRawSource(source.TypedKind[client.Object, watched.Request](
+		WatchesRawSource(source.TypedKind[client.Object, controllers.Request](
 			clusters, Clusters.Object, events)).
-		WithOptions(controller.TypedOptions[watched.Request]{CacheSyncTimeout: math.MaxInt64})
+		WithOptions(controller.TypedOptions[controllers.Request]{CacheSyncTimeout: math.MaxInt64})
 }
 
-func complete(of *builder.TypedBuilder[watched.Request], do reconcile.TypedFunc[watched.Request]) error {
+func complete(of *builder.TypedBuilder[controllers.Request], do reconcile.TypedFunc[controllers.Request]) error {
 	if err := of.Complete(do); err != nil {
 		return fmt.Errorf("build a watcher of FoundationDBClusters: %w", err)
 	}
@@ -80,13 +80,13 @@ func (f *backups) addClusters(clusters cache.Cache) func(manager.Manager) error 
 // addClusters adds the controller of the clusters that restores name. Its events do all the work.
 func (f *restores) addClusters(clusters cache.Cache) func(manager.Manager) error {
 	return func(mgr manager.Manager) error {
-		nothing := func(context.Context, watched.Request) (reconcile.Result, error) { return reconcile.Result{}, nil }
+		nothing := func(context.Context, controllers.Request) (reconcile.Result, error) { return reconcile.Result{}, nil }
 		return complete(clusterController(mgr, "foundationdbrestore-cluster", clusters, f.clusterEvents()), nothing)
 	}
 }
 
 // spreadVersion writes the version of a cluster on its backups, which learn of an upgrade by it. The request names the cluster.
-func (f *backups) spreadVersion(ctx context.Context, request watched.Request) (reconcile.Result, error) {
+func (f *backups) spreadVersion(ctx context.Context, request controllers.Request) (reconcile.Result, error) {
 	cluster := &foundationdbv1beta2.FoundationDBCluster{}
 	found, err := k8s.Get(ctx, f.clusters, "FoundationDBCluster", request.Namespace, request.Name, cluster)
 	if err != nil || !found || cluster.Version() == "" {

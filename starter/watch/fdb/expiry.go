@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -15,23 +15,23 @@ import (
 // expiries are the pods that expire and delete backups. The queue of expirations starts the workflow of each turn; pod events
 // signal it.
 type expiries struct {
-	*watched.Kind[*corev1.Pod]
+	*controllers.Kind[*corev1.Pod]
 }
 
-func newExpiries(env *watched.Env) *expiries {
+func newExpiries(env *controllers.Env) *expiries {
 	e := &expiries{}
-	e.Kind = watched.New(watched.Kind[*corev1.Pod]{
+	e.Kind = controllers.New(controllers.Kind[*corev1.Pod]{
 		Env: env, Name: "foundationdbexpiry", Workflow: contract.KindFDBExpiry, Reported: contract.KindFDBExpiry.Workflow,
-		Own: expiryPods, Sources: []watched.Source{{Of: expiryPods, Events: e.podEvents()}},
+		Own: expiryPods, Sources: []controllers.Source{{Of: expiryPods, Events: e.podEvents()}},
 	})
 	return e
 }
 
 // podEvents: the state of a pod, and its deletion. Its creation is its turn's own.
-func (e *expiries) podEvents() watched.Events {
-	return watched.On(watched.Deleted, podMoved, func(_ context.Context, pod *corev1.Pod, q watched.Queue) {
+func (e *expiries) podEvents() controllers.Events {
+	return controllers.On(controllers.Deleted, podMoved, func(_ context.Context, pod *corev1.Pod, q controllers.Queue) {
 		for _, owner := range owners(pod.OwnerReferences) {
-			e.Add(q, watched.Request{Namespace: pod.Namespace, Name: owner.Name, UID: string(owner.UID)})
+			e.Add(q, controllers.Request{Namespace: pod.Namespace, Name: owner.Name, UID: string(owner.UID)})
 		}
 	})
 }

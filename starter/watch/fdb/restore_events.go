@@ -9,7 +9,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 func held(object client.Object) bool {
@@ -17,16 +17,16 @@ func held(object client.Object) bool {
 }
 
 // backupEvents: a restore that names a backup waits for that backup's data in the store.
-func (f *restores) backupEvents() watched.Events {
+func (f *restores) backupEvents() controllers.Events {
 	matters := func(before, after *fdbv1alpha1.FoundationDBBackup) bool {
 		return before.UID != after.UID || !equality.Semantic.DeepEqual(placesOf(before), placesOf(after)) ||
 			before.Spec.Credentials != after.Spec.Credentials
 	}
-	return watched.On(watched.CreatedSince, matters,
-		func(ctx context.Context, backup *fdbv1alpha1.FoundationDBBackup, q watched.Queue) {
+	return controllers.On(controllers.CreatedSince, matters,
+		func(ctx context.Context, backup *fdbv1alpha1.FoundationDBBackup, q controllers.Queue) {
 			f.eachOpen(ctx, backup.Namespace, func(object *fdbv1alpha1.FoundationDBRestore) {
 				if object.Spec.BackupName == backup.Name {
-					f.Add(q, watched.RequestFor(object).Forced(true))
+					f.Add(q, controllers.RequestFor(object).Forced(true))
 				}
 			})
 		})
@@ -43,12 +43,12 @@ func placesOf(backup *fdbv1alpha1.FoundationDBBackup) map[string]bool {
 }
 
 // secretEvents: the credentials that a restore names, or the backup that it restores. Only a Secret's metadata are cached here.
-func (f *restores) secretEvents() watched.Events {
-	return watched.On(watched.CreatedSince|watched.Deleted, watched.Rewritten,
-		func(ctx context.Context, secret client.Object, q watched.Queue) {
+func (f *restores) secretEvents() controllers.Events {
+	return controllers.On(controllers.CreatedSince|controllers.Deleted, controllers.Rewritten,
+		func(ctx context.Context, secret client.Object, q controllers.Queue) {
 			f.eachOpen(ctx, secret.GetNamespace(), func(object *fdbv1alpha1.FoundationDBRestore) {
 				if f.credentialsOf(ctx, object) == secret.GetName() {
-					f.Add(q, watched.RequestFor(object).Forced(true))
+					f.Add(q, controllers.RequestFor(object).Forced(true))
 				}
 			})
 		})
@@ -69,27 +69,27 @@ func (f *restores) credentialsOf(ctx context.Context, object *fdbv1alpha1.Founda
 
 // namespaceEvents: our finalizer must not block a namespace that is being deleted. An object that was already being deleted
 // gets no event of its own then.
-func (f *restores) namespaceEvents() watched.Events {
-	return watched.On(watched.Created, terminates, func(ctx context.Context, namespace client.Object, q watched.Queue) {
+func (f *restores) namespaceEvents() controllers.Events {
+	return controllers.On(controllers.Created, terminates, func(ctx context.Context, namespace client.Object, q controllers.Queue) {
 		if terminating(namespace) {
 			f.eachOpen(ctx, namespace.GetName(), func(object *fdbv1alpha1.FoundationDBRestore) {
-				f.Add(q, watched.RequestFor(object).Forced(true))
+				f.Add(q, controllers.RequestFor(object).Forced(true))
 			})
 		}
 	})
 }
 
 // clusterEvents: how to connect to the destination and the source, and their versions.
-func (f *restores) clusterEvents() watched.Events {
+func (f *restores) clusterEvents() controllers.Events {
 	matters := func(before, after *foundationdbv1beta2.FoundationDBCluster) bool {
 		return before.Status.ConnectionString != after.Status.ConnectionString || before.Version() != after.Version() ||
 			before.UID != after.UID
 	}
-	return watched.On(watched.CreatedSince|watched.Deleted, matters,
-		func(ctx context.Context, cluster *foundationdbv1beta2.FoundationDBCluster, _ watched.Queue) {
+	return controllers.On(controllers.CreatedSince|controllers.Deleted, matters,
+		func(ctx context.Context, cluster *foundationdbv1beta2.FoundationDBCluster, _ controllers.Queue) {
 			f.eachOpen(ctx, cluster.Namespace, func(object *fdbv1alpha1.FoundationDBRestore) {
 				if object.Spec.DestinationClusterName == cluster.Name || object.Spec.SourceClusterName == cluster.Name {
-					f.Enqueue(ctx, watched.RequestFor(object).Forced(true))
+					f.Enqueue(ctx, controllers.RequestFor(object).Forced(true))
 				}
 			})
 		})

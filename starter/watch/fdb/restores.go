@@ -9,7 +9,7 @@ import (
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
 )
@@ -18,20 +18,20 @@ import (
 
 // restores are the FoundationDBRestores.
 type restores struct {
-	*watched.Kind[*fdbv1alpha1.FoundationDBRestore]
+	*controllers.Kind[*fdbv1alpha1.FoundationDBRestore]
 }
 
-func newRestores(env *watched.Env, clusters cache.Cache) *restores {
+func newRestores(env *controllers.Env, clusters cache.Cache) *restores {
 	f := &restores{}
-	f.Kind = watched.New(watched.Kind[*fdbv1alpha1.FoundationDBRestore]{
+	f.Kind = controllers.New(controllers.Kind[*fdbv1alpha1.FoundationDBRestore]{
 		Env: env, Name: "foundationdbrestore", Workflow: contract.KindFDBRestore,
 		Own: fdbRestores,
 		Judge: judge(fdbv1alpha1.KindFoundationDBRestore, restoreSettled,
 			func(object *fdbv1alpha1.FoundationDBRestore) int64 { return object.Status.ObservedGeneration }),
 		Further: f.addClusters(clusters),
 	})
-	f.Sources = []watched.Source{
-		{Of: fdbRestores, Events: f.OwnEvents(true, watched.Never)},
+	f.Sources = []controllers.Source{
+		{Of: fdbRestores, Events: f.OwnEvents(true, controllers.Never)},
 		{Of: fdbBackups, Events: f.backupEvents()},
 		{Of: caches.Secrets, Events: f.secretEvents()},
 		{Of: caches.Namespaces, Events: f.namespaceEvents()},

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 type fdbrObject = fdbv1alpha1.FoundationDBRestore
@@ -114,7 +114,7 @@ func TestEventsOfFoundationDBRestores(t *testing.T) {
 	further := edited(source, func(o *fdbObject) { at := hour(20); o.Status.Backups[0].LatestRestorable.Timestamp = &at })
 	more := edited(source, func(o *fdbObject) { o.Status.Backups = append(o.Status.Backups, fdbv1alpha1.BackupDetails{URL: "y"}) })
 	inherits := func(o *fdbrObject) { o.Spec.Credentials = nil }
-	own := func(f *restores) events { return f.OwnEvents(true, watched.Never) }
+	own := func(f *restores) events { return f.OwnEvents(true, controllers.Never) }
 	backups := (*restores).backupEvents
 	secrets, namespaces := (*restores).secretEvents, (*restores).namespaceEvents
 	tests := map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/watchtest"
 )
 
@@ -20,9 +20,9 @@ var (
 
 type (
 	// Request is short for what is asked.
-	Request        = watched.Request
-	events         = watched.Events
-	queue          = watched.Queue
+	Request        = controllers.Request
+	events         = controllers.Events
+	queue          = controllers.Queue
 	added          = watchtest.Added
 	recordingQueue = watchtest.Queue
 )

@@ -24,8 +24,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics/metricstest"
 	"holdfast.dev/holdfast/starter/watch/caches"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/velero"
-	"holdfast.dev/holdfast/starter/watch/watched"
 	"holdfast.dev/holdfast/starter/watch/watchtest"
 )
 
@@ -358,7 +358,7 @@ func TestPositionsOfRestoresAreShownToo(t *testing.T) {
 func inCache[T client.Object](t *testing.T, object T) T {
 	t.Helper()
 	var kinds []*caches.Kind
-	for _, watcher := range velero.Kinds(&velero.Env{Env: &watched.Env{}}) {
+	for _, watcher := range velero.Kinds(&velero.Env{Env: &controllers.Env{}}) {
 		kinds = append(kinds, watcher.Watched()...)
 	}
 	kept, err := caches.Transform(kinds)(object)

@@ -9,23 +9,23 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
-func (b *backups) deleteRequestEvents() watched.Events {
-	return watched.On(watched.Deleted,
+func (b *backups) deleteRequestEvents() controllers.Events {
+	return controllers.On(controllers.Deleted,
 		func(before, after *velerov1.DeleteBackupRequest) bool {
 			return before.Status.Phase != after.Status.Phase
 		},
-		func(ctx context.Context, request *velerov1.DeleteBackupRequest, q watched.Queue) {
+		func(ctx context.Context, request *velerov1.DeleteBackupRequest, q controllers.Queue) {
 			if nab, found := b.of(ctx, request); found {
-				b.AddEnd(q, watched.RequestFor(nab))
+				b.AddEnd(q, controllers.RequestFor(nab))
 			}
 		})
 }
 
 // locationEvents: a storage location that is created, deleted or changed may change the verdict on backups that are BackingOff.
-func (b *backups) locationEvents() watched.Events {
+func (b *backups) locationEvents() controllers.Events {
 	ofVelero := func(location client.Object) bool {
 		_, is := location.(*velerov1.BackupStorageLocation)
 		return is
@@ -33,7 +33,7 @@ func (b *backups) locationEvents() watched.Events {
 	matters := func(before, after client.Object) bool { // Velero validates again about once a minute
 		return !ofVelero(before) || newPhase(veleroLocations)(before, after)
 	}
-	enqueue := func(ctx context.Context, location client.Object, q watched.Queue) {
+	enqueue := func(ctx context.Context, location client.Object, q controllers.Queue) {
 		namespace := location.GetNamespace()
 		if ofVelero(location) {
 			key, _ := owner.Location.Hint(location)
@@ -43,14 +43,15 @@ func (b *backups) locationEvents() watched.Events {
 			b.eachBackingOff(ctx, b.adding(q), client.InNamespace(namespace))
 		}
 	}
-	events := watched.On(watched.Created|watched.Deleted, matters, enqueue)
-	return watched.Both(events, watched.Events{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
+	events := controllers.On(controllers.Created|controllers.Deleted, matters, enqueue)
+	gone := func(ctx context.Context, e event.DeleteEvent, q controllers.Queue) {
 		if ofVelero(e.Object) {
 			b.Each(ctx, func(nab *oadpv1alpha1.NonAdminBackup) { // a backup in it that is being deleted need not wait
 				if !nab.DeletionTimestamp.IsZero() {
-					b.Add(q, watched.RequestFor(nab))
+					b.Add(q, controllers.RequestFor(nab))
 				}
 			})
 		}
-	}})
+	}
+	return controllers.Both(events, controllers.Events{DeleteFunc: gone})
 }

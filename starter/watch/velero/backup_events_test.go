@@ -16,7 +16,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 func TestWhichChangesOfABackupConcernItsWorkflow(t *testing.T) {
@@ -49,7 +49,7 @@ func TestWhichChangesOfABackupConcernItsWorkflow(t *testing.T) {
 			if test.after != nil {
 				test.after(after)
 			}
-			assert.Equal(t, test.want, watched.Concerns(before, after, oadpv1alpha1.NabFinalizer))
+			assert.Equal(t, test.want, controllers.Concerns(before, after, oadpv1alpha1.NabFinalizer))
 			s, q := newStation(t), &recordingQueue{}
 			s.backups.events().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
 			assert.Equal(t, test.want, len(q.Added) > 0)

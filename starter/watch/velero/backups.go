@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	backupworkflow "holdfast.dev/holdfast/workflows/backup"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -35,23 +35,23 @@ func newBackups(env *Env) *backups {
 		moved: func(before, after client.Object) bool {
 			return before.(*velerov1.Backup).Status.QueuePosition != after.(*velerov1.Backup).Status.QueuePosition
 		},
-		atOnce: watched.Never,
+		atOnce: controllers.Never,
 	}}
-	b.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackup]{
+	b.Kind = controllers.New(controllers.Kind[*oadpv1alpha1.NonAdminBackup]{
 		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup,
 		Own: nonAdminBackups, Shared: true, InTurns: true,
-		Sources: []watched.Source{
-			{Of: nonAdminBackups, Events: watched.Both(b.events(), b.placeEvents())},
+		Sources: []controllers.Source{
+			{Of: nonAdminBackups, Events: controllers.Both(b.events(), b.placeEvents())},
 			{Of: veleroBackups, Events: b.veleroEvents()},
 			{Of: deleteRequests, Events: b.deleteRequestEvents()},
 			{Of: nonAdminLocations, Events: b.locationEvents()},
 			{Of: veleroLocations, Events: b.locationEvents()},
-			{Of: caches.Namespaces, Events: watched.Both(b.namespaceEvents(), b.quotaEvents())},
+			{Of: caches.Namespaces, Events: controllers.Both(b.namespaceEvents(), b.quotaEvents())},
 			{Of: podVolumeBackups, Events: b.volumeEvents()},
 			{Of: dataUploads, Events: b.volumeEvents()},
 		},
 		Judge: b.judge,
-		Judged: func(nab *oadpv1alpha1.NonAdminBackup) bool {
+		PolicyMatters: func(nab *oadpv1alpha1.NonAdminBackup) bool {
 			return b.backingOff(nab) || k8s.WaitsForTurn(nab.Status.Conditions)
 		},
 		Phases: metrics.NonAdminBackups,
@@ -60,19 +60,19 @@ func newBackups(env *Env) *backups {
 	return b
 }
 
-func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (controllers.View, error) {
 	gatherer := &backup.Gatherer{
 		Reader: from, Policy: b.env.Policy, ClusterID: b.ClusterID, OADPNamespace: b.OADPNamespace, Cached: true,
 	}
 	o, err := gatherer.Gather(ctx, ref)
 	if err != nil || o.NAB == nil {
-		return watched.View{}, err
+		return controllers.View{}, err
 	}
 	if o.Rules != nil { // otherwise there is no verdict, or none on a spec
 		o.Verdict = omittedBackup.verdict(o.Verdict, o.NAB)
 	}
 	view := o.View(time.Now())
-	return b.inTurn(ctx, o.NAB, watched.View{
+	return b.inTurn(ctx, o.NAB, controllers.View{
 		Found: true, Due: !backupworkflow.Settled(view),
 		Unstarted:  o.Backup == nil && b.awaitsCreation(o.NAB) && !o.DeletionRequested(),
 		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()),

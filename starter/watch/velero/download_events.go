@@ -14,32 +14,32 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 // downloadEvents: a refusal is judged once more. A new expiration time has the request judged at that time.
-func (d *downloads) downloadEvents() watched.Events {
-	expires := func(_ context.Context, e event.UpdateEvent, q watched.Queue) {
+func (d *downloads) downloadEvents() controllers.Events {
+	expires := func(_ context.Context, e event.UpdateEvent, q controllers.Queue) {
 		before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminDownloadRequest), e.ObjectNew.(*oadpv1alpha1.NonAdminDownloadRequest)
 		if expires := download.ExpiresAt(after); !expires.Equal(download.ExpiresAt(before)) {
-			d.AddAfter(q, watched.RequestFor(after), time.Until(expires))
+			d.AddAfter(q, controllers.RequestFor(after), time.Until(expires))
 		}
 	}
-	return watched.Both(d.OwnEvents(false, rejected(nonAdminDownloads)), watched.Events{UpdateFunc: expires})
+	return controllers.Both(d.OwnEvents(false, rejected(nonAdminDownloads)), controllers.Events{UpdateFunc: expires})
 }
 
 // veleroEvents: an answer, and a deletion. A creation is normally our own and needs no signal. It does if the request is gone,
 // so that the Velero object is left over, or if it was answered while no watcher ran.
-func (d *downloads) veleroEvents() watched.Events {
-	enqueue := func(_ context.Context, made client.Object, q watched.Queue) {
+func (d *downloads) veleroEvents() controllers.Events {
+	enqueue := func(_ context.Context, made client.Object, q controllers.Queue) {
 		if ref, ours := downloadOrigin(made); ours {
-			d.Add(q, watched.Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID})
+			d.Add(q, controllers.Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID})
 		}
 	}
-	events := watched.On(watched.Deleted, func(before, after client.Object) bool {
+	events := controllers.On(controllers.Deleted, func(before, after client.Object) bool {
 		return newPhase(veleroDownloads)(before, after) || before.GetUID() != after.GetUID()
 	}, enqueue)
-	events.CreateFunc = func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
+	events.CreateFunc = func(ctx context.Context, e event.CreateEvent, q controllers.Queue) {
 		if veleroDownloads.Phase(e.Object) != "" || !d.awaitsAnswer(ctx, e.Object) {
 			enqueue(ctx, e.Object, q)
 		}
@@ -59,11 +59,11 @@ func (d *downloads) awaitsAnswer(ctx context.Context, made client.Object) bool {
 
 // eachRefused has the matching refused requests judged.
 func (d *downloads) eachRefused(
-	ctx context.Context, q watched.Queue, match func(velerov1.DownloadTarget) bool, matching ...client.ListOption,
+	ctx context.Context, q controllers.Queue, match func(velerov1.DownloadTarget) bool, matching ...client.ListOption,
 ) {
 	d.Each(ctx, func(nadr *oadpv1alpha1.NonAdminDownloadRequest) {
 		if backingOff(string(nadr.Status.Phase)) && match(nadr.Spec.Target) {
-			d.Add(q, watched.RequestFor(nadr))
+			d.Add(q, controllers.RequestFor(nadr))
 		}
 	}, matching...)
 }
@@ -72,9 +72,9 @@ func (d *downloads) eachRefused(
 // name it. So may its Velero object, which writes files in a later phase. named is the backup or restore that it is, or is of.
 func (d *downloads) subjectEvents(
 	of *caches.Kind, kind string, named func(metav1.Object) (types.NamespacedName, bool),
-) watched.Events {
-	return watched.On(watched.Created|watched.Deleted, newPhase(of),
-		func(ctx context.Context, object client.Object, q watched.Queue) {
+) controllers.Events {
+	return controllers.On(controllers.Created|controllers.Deleted, newPhase(of),
+		func(ctx context.Context, object client.Object, q controllers.Queue) {
 			if subject, is := named(object); is {
 				d.eachRefused(ctx, q, func(target velerov1.DownloadTarget) bool {
 					return download.TargetIs(target, kind, subject.Name)
@@ -84,9 +84,9 @@ func (d *downloads) subjectEvents(
 }
 
 // locationEvents: so may a tenant's storage location that is created or deleted.
-func (d *downloads) locationEvents() watched.Events {
-	return watched.On(watched.Created|watched.Deleted, watched.Never,
-		func(ctx context.Context, location client.Object, q watched.Queue) {
+func (d *downloads) locationEvents() controllers.Events {
+	return controllers.On(controllers.Created|controllers.Deleted, controllers.Never,
+		func(ctx context.Context, location client.Object, q controllers.Queue) {
 			if key, named := owner.Location.Hint(location); named {
 				d.eachRefused(ctx, q, func(velerov1.DownloadTarget) bool { return true }, client.InNamespace(key.Namespace))
 			}

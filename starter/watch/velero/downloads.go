@@ -13,8 +13,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/starter/watch/caches"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/trim"
-	"holdfast.dev/holdfast/starter/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 	downloadworkflow "holdfast.dev/holdfast/workflows/download"
 )
@@ -56,20 +56,20 @@ var veleroDownloads = caches.New(caches.Kind{
 
 // downloads are the NonAdminDownloadRequests.
 type downloads struct {
-	*watched.Kind[*oadpv1alpha1.NonAdminDownloadRequest]
+	*controllers.Kind[*oadpv1alpha1.NonAdminDownloadRequest]
 	// now is the clock of tests.
 	now func() time.Time
 }
 
 func newDownloads(env *Env) *downloads {
 	d := &downloads{}
-	d.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminDownloadRequest]{
+	d.Kind = controllers.New(controllers.Kind[*oadpv1alpha1.NonAdminDownloadRequest]{
 		Env: env.Env, Name: "nonadmindownloadrequest", Workflow: contract.KindDownload,
 		Own: nonAdminDownloads, Shared: true,
-		Judge: d.judge,
-		Left:  d.left,
+		Judge:   d.judge,
+		Orphans: d.orphans,
 	})
-	d.Sources = []watched.Source{
+	d.Sources = []controllers.Source{
 		{Of: nonAdminDownloads, Events: d.downloadEvents()},
 		{Of: veleroDownloads, Events: d.veleroEvents()},
 		{Of: nonAdminBackups, Events: d.subjectEvents(nonAdminBackups, oadpv1alpha1.KindNonAdminBackup, itself)},
@@ -92,21 +92,21 @@ func downloadOrigin(made client.Object) (contract.ObjectRef, bool) {
 
 // judge: a deleted request is not settled as long as its Velero DownloadRequest exists. An existing one is judged when it
 // expires.
-func (d *downloads) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+func (d *downloads) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (controllers.View, error) {
 	gatherer := &download.Gatherer{Reader: from, ClusterID: d.ClusterID, OADPNamespace: d.OADPNamespace, Now: d.now}
 	o, err := gatherer.Gather(ctx, ref)
 	if err != nil {
-		return watched.View{}, err
+		return controllers.View{}, err
 	}
-	view := watched.View{Found: o.NADR != nil, Due: !downloadworkflow.Settled(o.View())}
+	view := controllers.View{Found: o.NADR != nil, Due: !downloadworkflow.Settled(o.View())}
 	if view.Found {
 		view.Again = max(0, download.ExpiresAt(o.NADR).Sub(o.At))
 	}
 	return view, nil
 }
 
-// left are the requests for which Velero DownloadRequests were made.
-func (d *downloads) left(ctx context.Context, do func(contract.ObjectRef)) error {
+// orphans are the requests for which Velero DownloadRequests were made.
+func (d *downloads) orphans(ctx context.Context, do func(contract.ObjectRef)) error {
 	return caches.Each(ctx, d.Client, &velerov1.DownloadRequest{}, func(made client.Object) {
 		if ref, ours := download.OriginOf(made.(*velerov1.DownloadRequest)); ours {
 			do(ref)

@@ -6,12 +6,12 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 // Env is what the watchers of these kinds share.
 type Env struct {
-	*watched.Env
+	*controllers.Env
 	Policy policy.Getter
 	// PositionsChanged has the queue positions computed again.
 	PositionsChanged func()
@@ -23,8 +23,8 @@ type Env struct {
 }
 
 // Kinds are the kinds that Velero serves.
-func Kinds(env *Env) []watched.Watcher {
-	return []watched.Watcher{
+func Kinds(env *Env) []controllers.Watcher {
+	return []controllers.Watcher{
 		newBackups(env).Kind, newRestores(env).Kind, newDownloads(env).Kind, newLocations(env).Kind, newPlans(env).Kind,
 	}
 }

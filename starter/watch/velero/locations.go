@@ -10,7 +10,7 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/approval"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -24,7 +24,7 @@ import (
 
 // locations are the NonAdminBackupStorageLocations, each with its approval.
 type locations struct {
-	*watched.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]
+	*controllers.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]
 	env *Env
 	// approving are the approvals that this watcher knows to be open.
 	approving sync.Map
@@ -32,15 +32,16 @@ type locations struct {
 
 func newLocations(env *Env) *locations {
 	l := &locations{env: env}
-	l.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]{
+	l.Kind = controllers.New(controllers.Kind[*oadpv1alpha1.NonAdminBackupStorageLocation]{
 		Env: env.Env, Name: "nonadminbackupstoragelocation", Workflow: contract.KindLocation,
 		Own: nonAdminLocations, Shared: true,
-		Judge:  l.judge,
-		Judged: func(*oadpv1alpha1.NonAdminBackupStorageLocation) bool { return true }, // approval may be required now, or no longer
-		Phases: metrics.StorageLocations,
-		Census: l.count,
+		Judge: l.judge,
+		// Approval may be required now, or no longer.
+		PolicyMatters: func(*oadpv1alpha1.NonAdminBackupStorageLocation) bool { return true },
+		Phases:        metrics.StorageLocations,
+		Census:        l.count,
 	})
-	l.Sources = []watched.Source{
+	l.Sources = []controllers.Source{
 		{Of: nonAdminLocations, Events: l.locationEvents()},
 		{Of: veleroLocations, Events: l.veleroEvents()},
 		{Of: approvalRequests, Events: l.requestEvents()},
@@ -49,19 +50,19 @@ func newLocations(env *Env) *locations {
 	return l
 }
 
-func (l *locations) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+func (l *locations) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (controllers.View, error) {
 	gatherer := &location.Gatherer{
 		Reader: from, Policy: l.env.Policy, ClusterID: l.ClusterID, OADPNamespace: l.OADPNamespace,
 	}
 	o, err := gatherer.Gather(ctx, ref)
 	if err != nil {
-		return watched.View{}, err
+		return controllers.View{}, err
 	}
 	settled := locationworkflow.Settled(o.View())
-	return watched.View{
+	return controllers.View{
 		Found: o.Location != nil, Due: !settled, Ended: o.Location == nil && settled, Partly: incomplete(o),
 		// The approval must be closed when its location is gone; after a kill between the two no event would do it.
-		First: func(ctx context.Context, send watched.Send, force bool) error {
+		First: func(ctx context.Context, send controllers.Send, force bool) error {
 			return l.signalApproval(ctx, ref, o, send, force)
 		},
 	}, nil
@@ -70,7 +71,7 @@ func (l *locations) judge(ctx context.Context, from client.Reader, ref contract.
 // signalApproval keeps the approval's workflow open as long as it is needed, and signals it when a step is due, or when a
 // request is decided and waits, which it shows. With force it signals whatever the cache holds.
 func (l *locations) signalApproval(
-	ctx context.Context, ref contract.ObjectRef, o *location.Objects, send watched.Send, force bool,
+	ctx context.Context, ref contract.ObjectRef, o *location.Objects, send controllers.Send, force bool,
 ) error {
 	view := o.Approval()
 	changed := contract.Changed{Reason: "changed"}

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -230,7 +230,7 @@ func TestALocationThatIsNotKeptIsToldOfEveryEvent(t *testing.T) {
 			s.policy.Write("1", policy.Policy{RequireApprovalForBSL: &test.approval}, nil)
 			for range 2 { // an event, and a resync
 				s.signals.Sent = nil
-				result, err := s.locations.Reconcile(t.Context(), watched.RequestFor(object))
+				result, err := s.locations.Reconcile(t.Context(), controllers.RequestFor(object))
 				require.NoError(t, err)
 				assert.Equal(t, reconcile.Result{RequeueAfter: 5 * time.Minute}, result)
 				assert.Equal(t, test.want, s.signals.Sent)

@@ -18,13 +18,13 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 func inCache[T client.Object](t *testing.T, object T) T {
 	t.Helper()
 	var kinds []*caches.Kind
-	for _, watcher := range Kinds(&Env{Env: &watched.Env{}}) {
+	for _, watcher := range Kinds(&Env{Env: &controllers.Env{}}) {
 		kinds = append(kinds, watcher.Watched()...)
 	}
 	kept, err := caches.Transform(kinds)(object)

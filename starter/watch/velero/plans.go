@@ -13,8 +13,8 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/starter/watch/caches"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/trim"
-	"holdfast.dev/holdfast/starter/watch/watched"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -50,7 +50,7 @@ var backupPlans = caches.New(caches.Kind{
 
 // plans are the BackupPlans. Their workflows are open as long as they exist.
 type plans struct {
-	*watched.Kind[*holdfastv1alpha1.BackupPlan]
+	*controllers.Kind[*holdfastv1alpha1.BackupPlan]
 	// defaultsChanged has default plans compared.
 	defaultsChanged func()
 	// tenantLabels: the census has each plan.
@@ -59,15 +59,15 @@ type plans struct {
 
 func newPlans(env *Env) *plans {
 	p := &plans{defaultsChanged: env.DefaultPlansChanged, tenantLabels: env.TenantLabels}
-	p.Kind = watched.New(watched.Kind[*holdfastv1alpha1.BackupPlan]{
+	p.Kind = controllers.New(controllers.Kind[*holdfastv1alpha1.BackupPlan]{
 		Env: env.Env, Name: "backupplan", Workflow: contract.KindPlan,
 		Own: backupPlans, Shared: true,
-		Judge:            p.judge,
-		Judged:           func(*holdfastv1alpha1.BackupPlan) bool { return true },
-		Census:           p.count,
-		JudgedByWorkflow: true,
+		Judge:             p.judge,
+		PolicyMatters:     func(*holdfastv1alpha1.BackupPlan) bool { return true },
+		Census:            p.count,
+		WorkflowHasPolicy: true,
 	})
-	p.Sources = []watched.Source{
+	p.Sources = []controllers.Source{
 		{Of: backupPlans, Events: p.events()},
 		{Of: nonAdminBackups, Events: p.backupEvents()},
 		{Of: caches.Namespaces, Events: p.namespaceEvents()},
@@ -84,17 +84,17 @@ func planHint(nab client.Object) (contract.ObjectRef, bool) {
 
 // judge: what a plan has to do depends on the time and on its Schedule, so that only its workflow knows it. A new spec or request
 // is due.
-func (p *plans) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+func (p *plans) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (controllers.View, error) {
 	plan := &holdfastv1alpha1.BackupPlan{}
 	exists, err := k8s.Get(ctx, from, holdfastv1alpha1.KindBackupPlan, ref.Namespace, ref.Name, plan)
 	if err != nil {
-		return watched.View{}, err
+		return controllers.View{}, err
 	}
 	if !exists || string(plan.UID) != ref.UID || !plan.DeletionTimestamp.IsZero() {
-		return watched.View{Ended: true}, nil // anybody may write a UID into a backup's annotation: it starts no workflow
+		return controllers.View{Ended: true}, nil // anybody may write a UID into a backup's annotation: it starts no workflow
 	}
 	requested := holdfastv1alpha1.RequestedRun(plan.Annotations)
-	return watched.View{
+	return controllers.View{
 		Found: true, Open: true,
 		Due: plan.Status.ObservedGeneration != plan.Generation || (requested != "" && requested != plan.Status.HandledRunNow) ||
 			ofAnother(plan),
@@ -108,19 +108,19 @@ func ofAnother(plan *holdfastv1alpha1.BackupPlan) bool {
 
 // events: the request for a run and a status that a restore has brought matter, too. Default plans are compared when somebody has
 // changed one.
-func (p *plans) events() watched.Events {
+func (p *plans) events() controllers.Events {
 	own := p.OwnEvents(false, func(before, after client.Object) bool {
 		requested := holdfastv1alpha1.RequestedRun
 		return requested(before.GetAnnotations()) != requested(after.GetAnnotations()) ||
 			ofAnother(after.(*holdfastv1alpha1.BackupPlan))
 	})
-	return watched.Both(own, watched.Events{
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ watched.Queue) {
+	return controllers.Both(own, controllers.Events{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ controllers.Queue) {
 			if isDefault(e.ObjectOld) && (!isDefault(e.ObjectNew) || e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()) {
 				p.defaultsChanged()
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ watched.Queue) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ controllers.Queue) {
 			if isDefault(e.Object) {
 				p.defaultsChanged()
 			}
@@ -130,12 +130,12 @@ func (p *plans) events() watched.Events {
 
 // backupEvents: what a plan decides by is how far its backups have come, whether they are held or being deleted, and that they
 // exist.
-func (p *plans) backupEvents() watched.Events {
-	return watched.On(watched.Deleted, func(before, after *oadpv1alpha1.NonAdminBackup) bool {
-		return watched.Concerns(before, after) || progressOf(before) != progressOf(after)
-	}, func(_ context.Context, nab *oadpv1alpha1.NonAdminBackup, q watched.Queue) {
+func (p *plans) backupEvents() controllers.Events {
+	return controllers.On(controllers.Deleted, func(before, after *oadpv1alpha1.NonAdminBackup) bool {
+		return controllers.Concerns(before, after) || progressOf(before) != progressOf(after)
+	}, func(_ context.Context, nab *oadpv1alpha1.NonAdminBackup, q controllers.Queue) {
 		if ref, named := planHint(nab); named {
-			p.Add(q, watched.Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: true})
+			p.Add(q, controllers.Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: true})
 		}
 	})
 }
@@ -171,7 +171,7 @@ func isDefault(plan client.Object) bool {
 }
 
 // namespaceEvents: labels decide which default plans a namespace gets, and the cache has not kept many.
-func (p *plans) namespaceEvents() watched.Events {
-	return watched.On(watched.Created, watched.Rewritten,
-		func(context.Context, client.Object, watched.Queue) { p.defaultsChanged() })
+func (p *plans) namespaceEvents() controllers.Events {
+	return controllers.On(controllers.Created, controllers.Rewritten,
+		func(context.Context, client.Object, controllers.Queue) { p.defaultsChanged() })
 }

@@ -15,7 +15,7 @@ import (
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/watchtest"
 )
 
@@ -110,7 +110,7 @@ func TestABackupConcernsThePlanThatItNames(t *testing.T) {
 	}
 	begin := metav1.NewTime(fake.PlanTime)
 	fresh := edited(nab, func(n *oadpv1alpha1.NonAdminBackup) { n.Status.Phase = oadpv1alpha1.NonAdminPhaseNew })
-	want := atOnce(watched.Request{Namespace: fake.Namespace, Name: name, UID: "uid-" + name, Force: true})
+	want := atOnce(controllers.Request{Namespace: fake.Namespace, Name: name, UID: "uid-" + name, Force: true})
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, done))
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, fresh), "nothing to do for a plan")
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), fresh, as("", nil)), "to be recorded")

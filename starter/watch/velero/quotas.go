@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/activities/usage"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy/quota"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 // A backup that a quota holds back is settled. It is judged again, over the cache, when a backup of its namespace takes less or
@@ -28,18 +28,18 @@ func untilPlace(o *backup.Objects, now time.Time) time.Duration {
 }
 
 // placeEvents are the events of NonAdminBackups that may give another one a place.
-func (b *backups) placeEvents() watched.Events {
-	return watched.Events{
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+func (b *backups) placeEvents() controllers.Events {
+	return controllers.Events{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q controllers.Queue) {
 			before, after := e.ObjectOld.(*oadpv1alpha1.NonAdminBackup), e.ObjectNew.(*oadpv1alpha1.NonAdminBackup)
 			if usage.OverQuota(after) && !usage.OverQuota(before) {
-				b.Add(q, watched.RequestFor(after)) // a place may have become free before the cache had the refusal
+				b.Add(q, controllers.RequestFor(after)) // a place may have become free before the cache had the refusal
 			}
 			if !b.sameFor(before, after) {
 				b.wakeOldest(ctx, after.Namespace, q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q controllers.Queue) {
 			b.wakeOldest(ctx, e.Object.GetNamespace(), q)
 		},
 	}
@@ -53,7 +53,7 @@ func (b *backups) sameFor(before, after *oadpv1alpha1.NonAdminBackup) bool {
 
 // wakeOldest has the oldest backup judged that a quota holds back in a namespace: a free place is its own. When that is made, the
 // next one is the oldest. Without quotas nothing is read.
-func (b *backups) wakeOldest(ctx context.Context, namespace string, q watched.Queue) {
+func (b *backups) wakeOldest(ctx context.Context, namespace string, q controllers.Queue) {
 	if rules, err := b.env.Policy.Get(ctx); err == nil && len(rules.Quotas) == 0 {
 		return // a policy that cannot be read may have quotas
 	}
@@ -66,17 +66,17 @@ func (b *backups) wakeOldest(ctx context.Context, namespace string, q watched.Qu
 		}
 	}, client.InNamespace(namespace))
 	if oldest != nil {
-		b.Add(q, watched.RequestFor(oldest))
+		b.Add(q, controllers.RequestFor(oldest))
 	}
 }
 
 // quotaEvents: by a change of its labels a namespace may have another quota.
-func (b *backups) quotaEvents() watched.Events {
+func (b *backups) quotaEvents() controllers.Events {
 	relabelled := func(before, after client.Object) bool { return !maps.Equal(before.GetLabels(), after.GetLabels()) }
-	return watched.On(0, relabelled, func(ctx context.Context, namespace client.Object, q watched.Queue) {
+	return controllers.On(0, relabelled, func(ctx context.Context, namespace client.Object, q controllers.Queue) {
 		b.eachBackingOff(ctx, func(nab *oadpv1alpha1.NonAdminBackup) {
 			if usage.OverQuota(nab) {
-				b.Add(q, watched.RequestFor(nab))
+				b.Add(q, controllers.RequestFor(nab))
 			}
 		}, client.InNamespace(namespace.GetName()))
 	})

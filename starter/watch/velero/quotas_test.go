@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/k8s/policy/quota"
 	"holdfast.dev/holdfast/starter/watch/caches"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/trim"
-	"holdfast.dev/holdfast/starter/watch/watched"
 	"holdfast.dev/holdfast/starter/watch/watchtest"
 )
 
@@ -152,7 +152,7 @@ func TestWhatFreesAPlaceWakesTheOldest(t *testing.T) {
 			if test.after != nil {
 				is = test.after
 			}
-			events := watched.Both(s.backups.events(), s.backups.placeEvents())
+			events := controllers.Both(s.backups.events(), s.backups.placeEvents())
 			woken := watchtest.Happens(t.Context(), events, was, is)
 			assert.Equal(t, test.wakes, has(woken, "older"))
 			assert.False(t, has(woken, "younger") || has(woken, "going"))
@@ -177,7 +177,7 @@ func TestAQuotasRefusalIsJudgedOnceMore(t *testing.T) {
 	after := edited(keptBack(name), func(nab *oadpv1alpha1.NonAdminBackup) {
 		lifecycle.ApplyVerdict(nab, check.Verdict{Reason: oadpv1alpha1.ReasonQuotaExceeded, Message: "full"}, "", "")
 	})
-	assert.True(t, has(watchtest.Happens(t.Context(), watched.Both(s.backups.events(), s.backups.placeEvents()), keptBack(name), after), name))
+	assert.True(t, has(watchtest.Happens(t.Context(), controllers.Both(s.backups.events(), s.backups.placeEvents()), keptBack(name), after), name))
 }
 
 func TestTheLabelsOfANamespaceAreKeptAndWakeWhatAQuotaHoldsBack(t *testing.T) {
@@ -190,7 +190,7 @@ func TestTheLabelsOfANamespaceAreKeptAndWakeWhatAQuotaHoldsBack(t *testing.T) {
 	gold, free := metadataOf("gold"), metadataOf("free")
 	require.Equal(t, "gold", gold.Labels["tier"])
 	s := newStation(t, overQuotaOf("older", 1, stored(1)), overQuotaOf("younger", 2, stored(1)), keptBack("refused"))
-	events := watched.Both(s.backups.namespaceEvents(), s.backups.quotaEvents())
+	events := controllers.Both(s.backups.namespaceEvents(), s.backups.quotaEvents())
 	assert.ElementsMatch(t, atOnce(request("older"), request("younger")), watchtest.Happens(t.Context(), events, free, gold))
 	assert.Empty(t, watchtest.Happens(t.Context(), events, gold, gold))
 

@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -49,8 +49,8 @@ func (t *recordedTurns) note(what string, pool contract.Pool, object client.Obje
 }
 
 // forced are the requests for objects of the tenant, to be signalled without judging from the cache.
-func forced(names ...string) []watched.Request {
-	var requests []watched.Request
+func forced(names ...string) []controllers.Request {
+	var requests []controllers.Request
 	for _, name := range names {
 		requests = append(requests, request(name).Forced(true))
 	}

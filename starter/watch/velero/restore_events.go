@@ -8,41 +8,43 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 )
 
 // backupEvents: a backup that is created, deleted or becomes ready may change the verdict on the restores that name it.
-func (r *restores) backupEvents() watched.Events {
+func (r *restores) backupEvents() controllers.Events {
 	matters := func(before, after client.Object) bool {
-		return newPhase(nonAdminBackups)(before, after) || watched.Concerns(before, after, nonAdminBackups.Finalizers...)
+		return newPhase(nonAdminBackups)(before, after) || controllers.Concerns(before, after, nonAdminBackups.Finalizers...)
 	}
-	return watched.On(watched.Created|watched.Deleted, matters, func(ctx context.Context, backup client.Object, q watched.Queue) {
+	enqueue := func(ctx context.Context, backup client.Object, q controllers.Queue) {
 		r.eachBackingOff(ctx, func(nar *oadpv1alpha1.NonAdminRestore) {
 			if spec := nar.Spec.RestoreSpec; spec != nil && spec.BackupName == backup.GetName() {
-				r.Add(q, watched.RequestFor(nar))
+				r.Add(q, controllers.RequestFor(nar))
 			}
 		}, client.InNamespace(backup.GetNamespace()))
-	})
+	}
+	return controllers.On(controllers.Created|controllers.Deleted, matters, enqueue)
 }
 
 // veleroBackupEvents: so may its Velero Backup.
-func (r *restores) veleroBackupEvents() watched.Events {
+func (r *restores) veleroBackupEvents() controllers.Events {
 	matters := func(before, after *velerov1.Backup) bool {
 		return before.Status.Phase != after.Status.Phase || !before.DeletionTimestamp.Equal(after.DeletionTimestamp) ||
 			before.Spec.StorageLocation != after.Spec.StorageLocation
 	}
-	return watched.On(watched.Created|watched.Deleted, matters, func(ctx context.Context, made *velerov1.Backup, q watched.Queue) {
+	enqueue := func(ctx context.Context, made *velerov1.Backup, q controllers.Queue) {
 		if key, named := owner.Backup.Hint(made); named {
 			r.eachBackingOff(ctx, r.adding(q), client.InNamespace(key.Namespace))
 		}
-	})
+	}
+	return controllers.On(controllers.Created|controllers.Deleted, matters, enqueue)
 }
 
 // locationEvents: so may the location that holds it; an administrator's concerns every tenant. Velero validates one again about
 // once a minute.
-func (r *restores) locationEvents() watched.Events {
-	return watched.On(watched.Created|watched.Deleted, newPhase(veleroLocations),
-		func(ctx context.Context, location client.Object, q watched.Queue) {
+func (r *restores) locationEvents() controllers.Events {
+	return controllers.On(controllers.Created|controllers.Deleted, newPhase(veleroLocations),
+		func(ctx context.Context, location client.Object, q controllers.Queue) {
 			if key, named := owner.Location.Hint(location); named {
 				r.eachBackingOff(ctx, r.adding(q), client.InNamespace(key.Namespace))
 				return

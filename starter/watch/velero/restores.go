@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/contract"
 	restoreworkflow "holdfast.dev/holdfast/workflows/restore"
 )
@@ -31,15 +31,15 @@ type restores struct {
 func newRestores(env *Env) *restores {
 	r := &restores{served[*oadpv1alpha1.NonAdminRestore]{
 		env: env, pool: contract.PoolRestores, origin: owner.Restore, made: veleroRestores, volumeLabel: velerov1.RestoreNameLabel,
-		moved: watched.Never,
+		moved: controllers.Never,
 		atOnce: func(before, after client.Object) bool {
 			return !before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp())
 		},
 	}}
-	r.Kind = watched.New(watched.Kind[*oadpv1alpha1.NonAdminRestore]{
+	r.Kind = controllers.New(controllers.Kind[*oadpv1alpha1.NonAdminRestore]{
 		Env: env.Env, Name: "nonadminrestore", Workflow: contract.KindRestore,
 		Own: nonAdminRestores, Shared: true, InTurns: true,
-		Sources: []watched.Source{
+		Sources: []controllers.Source{
 			{Of: nonAdminRestores, Events: r.events()},
 			{Of: veleroRestores, Events: r.veleroEvents()},
 			{Of: nonAdminBackups, Events: r.backupEvents()},
@@ -50,7 +50,7 @@ func newRestores(env *Env) *restores {
 			{Of: dataDownloads, Events: r.volumeEvents()},
 		},
 		Judge: r.judge,
-		Judged: func(nar *oadpv1alpha1.NonAdminRestore) bool {
+		PolicyMatters: func(nar *oadpv1alpha1.NonAdminRestore) bool {
 			return r.backingOff(nar) || k8s.WaitsForTurn(nar.Status.Conditions)
 		},
 		Phases: metrics.NonAdminRestores,
@@ -59,19 +59,19 @@ func newRestores(env *Env) *restores {
 	return r
 }
 
-func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (watched.View, error) {
+func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.ObjectRef) (controllers.View, error) {
 	gatherer := &restore.Gatherer{
 		Reader: from, Policy: r.env.Policy, ClusterID: r.ClusterID, OADPNamespace: r.OADPNamespace,
 	}
 	o, err := gatherer.Gather(ctx, ref)
 	if err != nil || o.NAR == nil {
-		return watched.View{}, err
+		return controllers.View{}, err
 	}
 	if o.Rules != nil {
 		o.Verdict = omittedRestore.verdict(o.Verdict, o.NAR)
 	}
 	view := o.View()
-	return r.inTurn(ctx, o.NAR, watched.View{
+	return r.inTurn(ctx, o.NAR, controllers.View{
 		Found: true, Due: !restoreworkflow.Settled(view),
 		Unstarted:  o.Restore == nil && r.awaitsCreation(o.NAR) && !lifecycle.DeletionRequested(o.NAR),
 		VeleroName: o.RestoreName, Uncounted: uncountedRestore(o),

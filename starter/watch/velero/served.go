@@ -11,13 +11,13 @@ import (
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/starter/watch/caches"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // served is what NonAdminBackups and NonAdminRestores have in common: Velero serves one object for each.
 type served[T client.Object] struct {
-	*watched.Kind[T]
+	*controllers.Kind[T]
 	env    *Env
 	pool   contract.Pool
 	origin owner.Origin
@@ -35,8 +35,8 @@ func (s *served[T]) awaitsCreation(object client.Object) bool {
 }
 
 // adding enqueues objects that an event of another object concerns.
-func (s *served[T]) adding(q watched.Queue) func(T) {
-	return func(object T) { s.Add(q, watched.RequestFor(object)) }
+func (s *served[T]) adding(q controllers.Queue) func(T) {
+	return func(object T) { s.Add(q, controllers.RequestFor(object)) }
 }
 
 // eachBackingOff calls do for every object whose verdict may have changed.
@@ -59,30 +59,30 @@ func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found
 
 // events: generation, deletion, labels and our finalizer matter. A change of the status alone is our own, and signals no
 // workflow, except a rejection.
-func (s *served[T]) events() watched.Events {
-	return watched.Events{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q watched.Queue) {
+func (s *served[T]) events() controllers.Events {
+	return controllers.Events{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q controllers.Queue) {
 			if !e.IsInInitialList && s.awaitsCreation(e.Object) {
-				s.AddStart(q, watched.RequestFor(e.Object))
+				s.AddStart(q, controllers.RequestFor(e.Object))
 			} else {
-				s.Add(q, watched.RequestFor(e.Object))
+				s.Add(q, controllers.RequestFor(e.Object))
 			}
 			s.env.PositionsChanged()
 		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q controllers.Queue) {
 			before, after := e.ObjectOld, e.ObjectNew
 			if before.GetUID() != after.GetUID() {
-				s.AddEnd(q, watched.RequestFor(before))
+				s.AddEnd(q, controllers.RequestFor(before))
 			}
 			if !s.awaitsCreation(after) || k8s.Waited(k8s.Conditions(after)) {
-				s.Started(watched.RequestFor(after))
+				s.Started(controllers.RequestFor(after))
 			}
 			switch {
-			case !watched.Concerns(before, after, s.Own.Finalizers...) && !rejected(s.Own)(before, after):
+			case !controllers.Concerns(before, after, s.Own.Finalizers...) && !rejected(s.Own)(before, after):
 			case lifecycle.DeletionRequested(after):
-				s.AddEnd(q, watched.RequestFor(after))
+				s.AddEnd(q, controllers.RequestFor(after))
 			default:
-				s.Add(q, watched.RequestFor(after))
+				s.Add(q, controllers.RequestFor(after))
 			}
 			if newPhase(s.Own)(before, after) {
 				s.env.PositionsChanged()
@@ -94,26 +94,26 @@ func (s *served[T]) events() watched.Events {
 				s.env.Turns.NotNeeded(s.pool, after)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q watched.Queue) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q controllers.Queue) {
 			s.turnGone(e.Object)
-			s.AddEnd(q, watched.RequestFor(e.Object))
+			s.AddEnd(q, controllers.RequestFor(e.Object))
 		},
 	}
 }
 
 // veleroEvents are those of the Velero objects: a new phase or a deletion at once, progress alone at most once in each progress
 // interval.
-func (s *served[T]) veleroEvents() watched.Events {
-	return watched.Events{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q watched.Queue) {
+func (s *served[T]) veleroEvents() controllers.Events {
+	return controllers.Events{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q controllers.Queue) {
 			s.env.PositionsChanged()
 			// Our own creation needs no signal, and the cache of the other kind may be behind. An object that was missing does.
 			// So does one that Velero has begun with: the watcher was cut off from the API server.
 			if object, found := s.of(ctx, e.Object); found && (!s.awaitsCreation(object) || s.made.Phase(e.Object) != "") {
-				s.Add(q, watched.RequestFor(object))
+				s.Add(q, controllers.RequestFor(object))
 			}
 		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q watched.Queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q controllers.Queue) {
 			before, after := e.ObjectOld, e.ObjectNew
 			was, is := s.made.Phase(before), s.made.Phase(after)
 			if was != is || s.moved(before, after) {
@@ -126,21 +126,21 @@ func (s *served[T]) veleroEvents() watched.Events {
 			switch {
 			case !found || before.GetResourceVersion() == after.GetResourceVersion():
 			case was != is && velero.Finished(is):
-				s.AddEnd(q, watched.RequestFor(object))
+				s.AddEnd(q, controllers.RequestFor(object))
 			case was != is || before.GetUID() != after.GetUID() || s.atOnce(before, after):
-				s.Add(q, watched.RequestFor(object))
+				s.Add(q, controllers.RequestFor(object))
 			default:
-				s.AddAfter(q, watched.RequestFor(object), s.ProgressInterval)
+				s.AddAfter(q, controllers.RequestFor(object), s.ProgressInterval)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q watched.Queue) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q controllers.Queue) {
 			s.env.PositionsChanged()
 			s.Volumes.Forget(e.Object.GetName())
 			if velero.HoldsTurn(s.made.Phase(e.Object)) {
 				s.turnEnded(ctx, e.Object)
 			}
 			if object, found := s.of(ctx, e.Object); found {
-				s.AddEnd(q, watched.RequestFor(object))
+				s.AddEnd(q, controllers.RequestFor(object))
 				return
 			}
 			// Another's object: it may have had the name of the Velero object for one that is BackingOff.
@@ -151,9 +151,9 @@ func (s *served[T]) veleroEvents() watched.Events {
 
 // namespaceEvents: our finalizer must not block a namespace that is being deleted. An object that was already being deleted
 // gets no event of its own then.
-func (s *served[T]) namespaceEvents() watched.Events {
+func (s *served[T]) namespaceEvents() controllers.Events {
 	terminating := func(_, namespace client.Object) bool { return !namespace.GetDeletionTimestamp().IsZero() }
-	return watched.On(watched.Created, terminating, func(ctx context.Context, namespace client.Object, q watched.Queue) {
+	return controllers.On(controllers.Created, terminating, func(ctx context.Context, namespace client.Object, q controllers.Queue) {
 		if terminating(nil, namespace) {
 			s.Each(ctx, s.adding(q), client.InNamespace(namespace.GetName()))
 		}
@@ -161,8 +161,8 @@ func (s *served[T]) namespaceEvents() watched.Events {
 }
 
 // volumeEvents: progress of a volume is progress of its Velero object.
-func (s *served[T]) volumeEvents() watched.Events {
-	return watched.On(watched.Created, watched.Rewritten, func(ctx context.Context, volume client.Object, q watched.Queue) {
+func (s *served[T]) volumeEvents() controllers.Events {
+	enqueue := func(ctx context.Context, volume client.Object, q controllers.Queue) {
 		name := volume.GetLabels()[s.volumeLabel]
 		if name == "" {
 			return
@@ -173,7 +173,8 @@ func (s *served[T]) volumeEvents() watched.Events {
 			return // not there, or not yet: it will have its own event
 		}
 		if object, found := s.of(ctx, of); found {
-			s.AddAfter(q, watched.RequestFor(object), s.ProgressInterval)
+			s.AddAfter(q, controllers.RequestFor(object), s.ProgressInterval)
 		}
-	})
+	}
+	return controllers.On(controllers.Created, controllers.Rewritten, enqueue)
 }

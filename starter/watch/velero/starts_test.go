@@ -14,7 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/watchtest"
 )
 
@@ -30,7 +30,7 @@ func asMany(t *testing.T) (*station, []*oadpv1alpha1.NonAdminBackup) {
 	}
 	s := newStation(t, objects...)
 	for _, nab := range nabs[:atATime] {
-		_, err := s.backups.Reconcile(t.Context(), watched.RequestFor(nab))
+		_, err := s.backups.Reconcile(t.Context(), controllers.RequestFor(nab))
 		require.NoError(t, err)
 	}
 	require.Len(t, s.signals.Sent, atATime)
@@ -57,7 +57,7 @@ func TestAnObjectThatBeginsMakesRoom(t *testing.T) {
 		}, room: true},
 		"gone": {happens: func(s *station, nab *oadpv1alpha1.NonAdminBackup) {
 			s.cache.Remove(nab.DeepCopy())
-			_, err := s.backups.Reconcile(t.Context(), watched.RequestFor(nab))
+			_, err := s.backups.Reconcile(t.Context(), controllers.RequestFor(nab))
 			require.NoError(t, err)
 			s.signals.Sent = nil
 		}, room: true},
@@ -65,7 +65,7 @@ func TestAnObjectThatBeginsMakesRoom(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			s, nabs := asMany(t)
 			test.happens(s, nabs[0])
-			result, err := s.backups.Reconcile(t.Context(), watched.RequestFor(nabs[len(nabs)-1]))
+			result, err := s.backups.Reconcile(t.Context(), controllers.RequestFor(nabs[len(nabs)-1]))
 			require.NoError(t, err)
 			assert.Equal(t, test.room, len(s.signals.Sent) == 1)
 			assert.Equal(t, test.room, result.RequeueAfter > 0, "it comes again when its turn has come")

@@ -9,7 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/watchtest"
 )
 
@@ -23,9 +23,9 @@ var (
 
 type (
 	// Request is short for what is asked.
-	Request        = watched.Request
-	events         = watched.Events
-	queue          = watched.Queue
+	Request        = controllers.Request
+	events         = controllers.Events
+	queue          = controllers.Queue
 	added          = watchtest.Added
 	recordingQueue = watchtest.Queue
 )

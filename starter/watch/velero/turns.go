@@ -8,7 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -41,7 +41,7 @@ type Turns interface {
 
 // inTurn changes the view of an object that needs a turn, and requests one. waits: its status says that it waits. needs: it has
 // no Velero object, and may still begin.
-func (s *served[T]) inTurn(ctx context.Context, object T, view watched.View, waits, needs bool) watched.View {
+func (s *served[T]) inTurn(ctx context.Context, object T, view controllers.View, waits, needs bool) controllers.View {
 	if !s.env.Turns.Limited(s.pool) {
 		if waits { // by a limit that a worker knows, or knew
 			s.env.Turns.Request(ctx, s.pool, object)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"holdfast.dev/holdfast/k8s/policy"
-	"holdfast.dev/holdfast/starter/watch/watched"
+	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -22,8 +22,8 @@ var ErrAway = errors.New("connection refused")
 const Namespace = "team"
 
 // Env is the environment of kinds.
-func Env(cluster, oadpNamespace string, cached client.Client, signals *Signals) *watched.Env {
-	return &watched.Env{
+func Env(cluster, oadpNamespace string, cached client.Client, signals *Signals) *controllers.Env {
+	return &controllers.Env{
 		ClusterID: cluster, OADPNamespace: oadpNamespace, ProgressInterval: 15 * time.Second, ResyncInterval: 5 * time.Minute,
 		Client: cached, Workflows: signals,
 		Paused: func() error { return nil }, Log: zap.NewNop(),
@@ -103,31 +103,31 @@ func (p *Policy) Reads() int {
 
 // Added is a request that was put into the workqueue.
 type Added struct {
-	watched.Request
+	controllers.Request
 	After time.Duration
 }
 
 // Queue records what is added and gives nothing away.
 type Queue struct {
-	watched.Queue
+	controllers.Queue
 	Added []Added
 }
 
-// Add implements watched.Queue.
-func (q *Queue) Add(request watched.Request) { q.Added = append(q.Added, Added{Request: request}) }
+// Add implements controllers.Queue.
+func (q *Queue) Add(request controllers.Request) { q.Added = append(q.Added, Added{Request: request}) }
 
-// AddAfter implements watched.Queue.
-func (q *Queue) AddAfter(request watched.Request, after time.Duration) {
+// AddAfter implements controllers.Queue.
+func (q *Queue) AddAfter(request controllers.Request, after time.Duration) {
 	q.Added = append(q.Added, Added{request, after})
 }
 
 // Request is the request for an object of the tenant.
-func Request(name string) watched.Request {
-	return watched.Request{Namespace: Namespace, Name: name, UID: "uid-" + name}
+func Request(name string) controllers.Request {
+	return controllers.Request{Namespace: Namespace, Name: name, UID: "uid-" + name}
 }
 
 // AtOnce are requests that were added without a delay.
-func AtOnce(requests ...watched.Request) []Added {
+func AtOnce(requests ...controllers.Request) []Added {
 	var all []Added
 	for _, request := range requests {
 		all = append(all, Added{Request: request})
@@ -144,7 +144,7 @@ func Edited[T client.Object](object T, change func(T)) T {
 }
 
 // Happens returns what is enqueued for the events of an object: its creation if before is nil, its end if after is.
-func Happens(ctx context.Context, events watched.Events, before, after client.Object) []Added {
+func Happens(ctx context.Context, events controllers.Events, before, after client.Object) []Added {
 	q := &Queue{}
 	switch {
 	case before == nil:

@@ -36,9 +36,9 @@ type backupRun struct {
 	granted workflow.ReceiveChannel
 	results workflow.ReceiveChannel
 	seen    contract.FDBInspection
-	// failed is the last command if it was not done and is still due; undue: it has to be decided again.
-	failed *Attempt
-	undue  bool
+	// failed is the last command if it was not done and is still due; postponed: it has to be decided again.
+	failed    *Attempt
+	postponed bool
 	// refused says why the API server refused the agents' Deployment in this pass.
 	refused string
 	// deep: the next inspection describes the containers. news: something has happened that the owner may have to know.
@@ -94,7 +94,7 @@ func (r *backupRun) drain() int {
 
 // pass runs the five stages once: check, agents, running and pause, modify, check. The later ones run whatever the earlier found.
 func (r *backupRun) pass(ctx workflow.Context) error {
-	r.undue = false
+	r.postponed = false
 	if err := r.Act(ctx, contract.ObserveFDBBackup); err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (r *backupRun) pause(now time.Time) time.Duration {
 	if r.In.Memory.Reported != contract.FDBJobNone {
 		longest = min(longest, requestAgain)
 	}
-	if r.undue {
+	if r.postponed {
 		return min(longest, entity.Pause)
 	}
 	const enough = 20 // doublings

@@ -58,7 +58,7 @@ func (r *backupRun) release(ctx workflow.Context) error {
 	if err := r.See(call.LocalFirst(ctx, r.Options.Limits, contract.ReleaseFDBBackup, release)); err != nil {
 		return err
 	}
-	r.undue = r.View.DeleteWanted // a pause, and then the data
+	r.postponed = r.View.DeleteWanted // a pause, and then the data
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (r *backupRun) removeFinalizers(ctx workflow.Context, release contract.FDBR
 	if r.View.DeleteWanted {
 		note += " " + release.Note
 	} else {
-		release.Left = nil // the spec does not ask for their deletion
+		release.DataKept = nil // the spec does not ask for their deletion
 	}
 	err := tools.ShowRelease(ctx, note, func() error {
 		return r.See(call.LocalFirst(ctx, r.Options.Limits, contract.ReleaseFDBBackup, release))

@@ -134,7 +134,7 @@ func TestDataAreDeletedWithTheirObject(t *testing.T) {
 			}
 			assert.Equal(t, test.reason, last.Reason)
 			assert.Contains(t, last.Note, test.note)
-			assert.Equal(t, test.left, last.Left)
+			assert.Equal(t, test.left, last.DataKept)
 			assert.Equal(t, test.reason == "DataLeft", last.Warning)
 			for _, request := range world.guarded {
 				assert.Contains(t, request, "leave ")
@@ -208,7 +208,7 @@ func TestANamespaceThatEndsWaitsForOneAbort(t *testing.T) {
 	assert.Equal(t, 1, aborts)
 	assert.LessOrEqual(t, world.at["release"][0].Sub(run.start), 2*time.Minute)
 	assert.Contains(t, world.abandoned, "no answer")
-	assert.Equal(t, []string{olderURL, ownURL}, world.released[0].Left)
+	assert.Equal(t, []string{olderURL, ownURL}, world.released[0].DataKept)
 	details := workflowtest.CurrentDetails(t, &workflowtest.Scenario{TestWorkflowEnvironment: run.TestWorkflowEnvironment})
 	assert.Contains(t, details, "**Deleted:** ")
 	assert.Contains(t, details, "no answer")

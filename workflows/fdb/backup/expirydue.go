@@ -174,7 +174,7 @@ func LeaveData(v contract.FDBBackupView) contract.FDBRelease {
 		return NothingToDelete()
 	}
 	return contract.FDBRelease{
-		Data: true, Reason: eventDataLeft, Warning: true, Left: urls,
+		Data: true, Reason: eventDataLeft, Warning: true, DataKept: urls,
 		Note: fdb.Bound(fmt.Sprintf(
 			"the data stay at %s: the namespace is being deleted, so no pod can delete them. Delete them by hand (fdbbackup delete "+
 				"-d URL)", strings.Join(urls, ", ")), MaxMessage),

@@ -229,10 +229,10 @@ func TestHowAnObjectIsReleasedWhoseDataWereToBeDeleted(t *testing.T) {
 	assert.Contains(t, fdbbackup.Cleared(done).Note, firstURL)
 	assert.Contains(t, fdbbackup.Cleared(contract.FDBExpiryResult{Outcome: contract.FDBTurnNothing}).Note, "no data")
 	left := fdbbackup.LeaveData(inOrder(planned("default", secondURL)).View)
-	assert.Equal(t, []string{firstURL}, left.Left, "a plan has no data")
+	assert.Equal(t, []string{firstURL}, left.DataKept, "a plan has no data")
 	assert.True(t, left.Warning && left.Data)
 	assert.Contains(t, left.Note, firstURL)
-	assert.Empty(t, fdbbackup.LeaveData(inOrder(isNew).View).Left)
+	assert.Empty(t, fdbbackup.LeaveData(inOrder(isNew).View).DataKept)
 }
 
 func TestWhenAnObjectIsSettled(t *testing.T) {

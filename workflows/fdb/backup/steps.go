@@ -71,7 +71,7 @@ func (r *backupRun) operate(ctx workflow.Context) error {
 				return r.giveBack(ctx, trouble)
 			}
 			if err := r.plan(ctx); err != nil || !Planned(r.View) {
-				r.undue = true
+				r.postponed = true
 				return err
 			}
 			if err := r.useNew(ctx, false); err != nil {
@@ -140,7 +140,7 @@ func (r *backupRun) command(ctx workflow.Context, command contract.FDBCommand) (
 		}
 		return false, r.giveBack(ctx, outcome.Failure)
 	case outcome.Stale:
-		r.undue = true
+		r.postponed = true
 		return false, nil
 	}
 	switch command.Operation {

@@ -66,11 +66,11 @@ func (r *expiryRun) serve(ctx workflow.Context) error {
 		result contract.FDBExpiryResult
 		broken error
 	)
-	if before := r.in.Left; before != nil {
+	if before := r.in.Carried; before != nil {
 		r.held, r.unused, r.step, r.closing, r.reported = before.Held, before.Unused, before.Pod, before.Closing, before.Reported
 	}
-	if r.in.Left != nil && r.in.Left.Result != nil {
-		result = *r.in.Left.Result
+	if r.in.Carried != nil && r.in.Carried.Result != nil {
+		result = *r.in.Carried.Result
 	} else {
 		result, broken = r.turn(ctx)
 		var again *workflow.ContinueAsNewError

@@ -171,7 +171,7 @@ func TestTheEndIsReportedWhenThePodIsReallyGone(t *testing.T) {
 	next := r.goesOn(t, expiring())
 	assert.Equal(t, []string{"expire new", "pod 1 expire new", "remove lab-1785585600-1", "closing", "release new"}, w.log,
 		"others may have what the pod, which has ended, does not touch any more")
-	require.NotNil(t, next.Left)
+	require.NotNil(t, next.Carried)
 	assert.InDelta(t, 12, w.closings, 1, "the queue may have been lost meanwhile")
 
 	r = w.run()
@@ -225,7 +225,7 @@ func TestAPodOfAnEarlierTurnIsWaitedFor(t *testing.T) {
 		assert.Equal(t, []string{"expire new", "result NotYet Waiting", "closing"}, w.log)
 		assert.Contains(t, w.result.Message, "pod lab-7-1 of an earlier turn is still terminating")
 		assert.LessOrEqual(t, w.at["closing"], 2*time.Minute)
-		assert.Equal(t, []contract.FDBPlace{newest}, next.Left.Held, "its container may still run")
+		assert.Equal(t, []contract.FDBPlace{newest}, next.Carried.Held, "its container may still run")
 		delete(w.pods, "lab-7-1")
 		w.run().ends(t, next)
 		assert.Equal(t, []string{"release new", "ended NotYet"}, w.log[3:], "reported once")

@@ -109,7 +109,7 @@ func (r *expiryRun) watch(
 // goOn continues the wait in another run.
 func (r *expiryRun) goOn(ctx workflow.Context) error {
 	next := r.in
-	next.Left = &contract.FDBExpiryLeft{
+	next.Carried = &contract.FDBExpiryCarried{
 		Held: r.held, Unused: r.unused, Result: r.result, Pod: r.step, Closing: r.closing, Reported: r.reported,
 	}
 	return workflow.NewContinueAsNewError(ctx, contract.KindFDBExpiry.Workflow, next)

@@ -42,9 +42,9 @@ type restoreRun struct {
 	busy     string
 	opposed  []string
 	tasks    []contract.RecordedTask
-	// failed is the last command if it was not done and is still due; undue: it has to be decided again.
-	failed *Attempt
-	undue  bool
+	// failed is the last command if it was not done and is still due; postponed: it has to be decided again.
+	failed    *Attempt
+	postponed bool
 	// news: something has happened that the owner may have to know.
 	news bool
 	// patient: only a person can help. found are the state and the conditions of the last pass.
@@ -85,7 +85,7 @@ func (r *restoreRun) drain() int {
 
 // pass inspects, does what is due, and publishes what it found.
 func (r *restoreRun) pass(ctx workflow.Context) error {
-	r.undue, r.failed, r.busy = false, nil, ""
+	r.postponed, r.failed, r.busy = false, nil, ""
 	if err := r.Act(ctx, contract.ObserveFDBRestore); err != nil || r.Settled() {
 		return err
 	}
@@ -168,7 +168,7 @@ func (r *restoreRun) pause(ctx workflow.Context) time.Duration {
 		longest = fdbbackup.DefaultStatusInterval
 	}
 	switch {
-	case r.undue:
+	case r.postponed:
 		return min(longest, entity.Pause)
 	case r.situation(ctx).Runs():
 		longest = min(longest, runningInterval)

@@ -109,13 +109,13 @@ func (r *restoreRun) report(ctx workflow.Context) error {
 func (r *restoreRun) plan(ctx workflow.Context) (bool, error) {
 	plan := NewPlan(r.situation(ctx))
 	if plan == nil {
-		r.undue = true
+		r.postponed = true
 		return false, nil
 	}
 	err := r.See(call.LocalFirst(ctx, r.Options.Limits, contract.PlanFDBRestore,
 		contract.FDBRestorePlanning{Ref: r.In.Ref, Generation: r.View.Generation, Plan: *plan}))
 	if err != nil || r.View.Plan == nil {
-		r.undue = true
+		r.postponed = true
 		return false, err
 	}
 	return !Settled(r.View), nil
@@ -135,7 +135,7 @@ func (r *restoreRun) command(ctx workflow.Context, command contract.FDBCommand) 
 		}}
 		return nil
 	case outcome.Stale:
-		r.undue = true
+		r.postponed = true
 		return nil
 	case outcome.Failure != nil:
 		r.failed = &Attempt{Operation: command.Operation, Failure: outcome.Failure}

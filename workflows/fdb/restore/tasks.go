@@ -47,7 +47,7 @@ func (r *restoreRun) finalize(ctx workflow.Context) error {
 			return err
 		}
 		if !done || outcome.Gone {
-			r.undue = true
+			r.postponed = true
 			return nil
 		}
 		r.tasks[i].EndedAt, r.tasks[i].Phase = workflow.Now(ctx), TaskCompleted

@@ -252,11 +252,11 @@ type Retention struct {
 	// due are the backups that are to be deleted, oldest first. They are deleted one after the other.
 	// +optional
 	// +listType=atomic
-	Due []Judged `json:"due,omitempty"`
+	Due []BackupReason `json:"due,omitempty"`
 	// blocked are the backups that would be deleted but for something, oldest first.
 	// +optional
 	// +listType=atomic
-	Blocked []Judged `json:"blocked,omitempty"`
+	Blocked []BackupReason `json:"blocked,omitempty"`
 	// moreKept is how many more stay.
 	// +optional
 	MoreKept int64 `json:"moreKept,omitempty"`
@@ -276,8 +276,8 @@ type Kept struct {
 	By string `json:"by"`
 }
 
-// Judged is a backup and the reason for what becomes of it.
-type Judged struct {
+// BackupReason is a backup and the reason for what becomes of it.
+type BackupReason struct {
 	// name is the name of the NonAdminBackup.
 	Name string `json:"name"`
 	// why is the reason: why it goes, or what blocks its deletion.

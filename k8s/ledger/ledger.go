@@ -1,4 +1,4 @@
-package released
+package ledger
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package watched
+package controllers
 
 import (
 	"cmp"
@@ -60,16 +60,16 @@ type Kind[T client.Object] struct {
 	Judge func(ctx context.Context, from client.Reader, ref contract.ObjectRef) (View, error)
 	// InTurns: new objects start in turns, see starts.
 	InTurns bool
-	// Judged reports whether the policy in force matters for an object. If the cache has not kept its whole spec, its workflow
-	// judges.
-	Judged func(T) bool
-	// JudgedByWorkflow: what the policy allows of an object only its workflow judges, which also does so from time to time. It is
+	// PolicyMatters reports whether the policy in force matters for an object. If the cache has not kept its whole spec, its
+	// workflow judges.
+	PolicyMatters func(T) bool
+	// WorkflowHasPolicy: what the policy allows of an object only its workflow judges, which also does so from time to time. It is
 	// signalled when the policy changes, not when it is first read.
-	JudgedByWorkflow bool
-	// Forgotten reports whether only a signal starts the workflow of an object that Temporal may have lost.
-	Forgotten func(T) bool
-	// Left calls do for every deleted object that has left other objects.
-	Left func(ctx context.Context, do func(contract.ObjectRef)) error
+	WorkflowHasPolicy bool
+	// SignalIfLost reports whether only a signal starts the workflow of an object that Temporal may have lost.
+	SignalIfLost func(T) bool
+	// Orphans calls do for every deleted object that has left other objects.
+	Orphans func(ctx context.Context, do func(contract.ObjectRef)) error
 	// Phases is the gauge of the kind's objects by phase.
 	Phases *metrics.Phases
 	// Census begins a census of the kind: each is called for every object.
@@ -209,24 +209,24 @@ func (k *Kind[T]) RequeueAll(ctx context.Context) {
 		return
 	}
 	k.Each(ctx, func(object T) {
-		k.Enqueue(ctx, RequestFor(object).Forced(k.Forgotten != nil && k.Forgotten(object)))
+		k.Enqueue(ctx, RequestFor(object).Forced(k.SignalIfLost != nil && k.SignalIfLost(object)))
 	})
-	if k.Left == nil {
+	if k.Orphans == nil {
 		return
 	}
-	if err := k.Left(ctx, func(ref contract.ObjectRef) { k.Enqueue(ctx, requestOf(ref)) }); err != nil {
+	if err := k.Orphans(ctx, func(ref contract.ObjectRef) { k.Enqueue(ctx, requestOf(ref)) }); err != nil {
 		k.Log.Error("list what objects have left", zap.Error(err))
 	}
 }
 
 // PolicyWritten implements Watcher.
 func (k *Kind[T]) PolicyWritten(ctx context.Context, first bool) {
-	if k.Judged == nil || (k.JudgedByWorkflow && first) {
+	if k.PolicyMatters == nil || (k.WorkflowHasPolicy && first) {
 		return
 	}
 	k.Each(ctx, func(object T) {
-		if k.Judged(object) {
-			k.Enqueue(ctx, RequestFor(object).Forced(k.JudgedByWorkflow || trim.OmittedBytes(object) > 0))
+		if k.PolicyMatters(object) {
+			k.Enqueue(ctx, RequestFor(object).Forced(k.WorkflowHasPolicy || trim.OmittedBytes(object) > 0))
 		}
 	})
 }

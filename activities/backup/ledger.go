@@ -3,9 +3,9 @@ package backup
 import (
 	"time"
 
+	"holdfast.dev/holdfast/k8s/ledger"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
-	"holdfast.dev/holdfast/k8s/released"
 	"holdfast.dev/holdfast/k8s/velero"
 )
 
@@ -13,17 +13,17 @@ import (
 // its data, so that the data are not offered again. It is false if, as far as is known, no data stay.
 //
 // A name counts only if it is proven to be this object's: by its Velero Backup, or because it is derived from the UID.
-func (o *Objects) Released(clusterID string, now time.Time) (released.Entry, bool) {
-	entry := released.Entry{
-		Namespace: o.NAB.Namespace, Name: o.NAB.Name, At: now.UTC().Truncate(time.Second), Reason: released.ByRemoval,
+func (o *Objects) Released(clusterID string, now time.Time) (ledger.Entry, bool) {
+	entry := ledger.Entry{
+		Namespace: o.NAB.Namespace, Name: o.NAB.Name, At: now.UTC().Truncate(time.Second), Reason: ledger.ByRemoval,
 	}
 	switch {
 	case o.NamespaceTerminating:
-		entry.Reason = released.ByNamespace
+		entry.Reason = ledger.ByNamespace
 	case o.NAB.Spec.ForceDeleteBackup:
-		entry.Reason = released.ByForce
+		entry.Reason = ledger.ByForce
 	case o.LocationGone:
-		entry.Reason = released.WithLocation
+		entry.Reason = ledger.WithLocation
 	}
 	if o.Backup != nil {
 		entry.Location = o.Backup.Spec.StorageLocation
