@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/cluster"
 	"holdfast.dev/holdfast/workflows/fdb/container"
 	"holdfast.dev/holdfast/workflows/fdb/expiry"
-	fdbqueue "holdfast.dev/holdfast/workflows/fdb/queue"
+	"holdfast.dev/holdfast/workflows/fdb/expiryqueue"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
 	"holdfast.dev/holdfast/workflows/fdb/throttle"
 	"holdfast.dev/holdfast/workflows/finalization"
@@ -41,7 +41,7 @@ func Kinds() []kinds.Kind {
 		backup.Kind, restore.Kind, finalization.Kind, download.Kind, location.Kind, approval.Kind,
 		periodic.SynchronizationKind, periodic.CollectionKind, periodic.DefaultPlansKind,
 		plan.Kind, plan.StartKind, queue.Kind,
-		fdbbackup.Kind, throttle.Kind, fdbqueue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
+		fdbbackup.Kind, throttle.Kind, expiryqueue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
 	}
 }
 

@@ -1,9 +1,7 @@
 package plan_test
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,124 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
-	"holdfast.dev/holdfast/activities/plan"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/workflows/contract"
 )
-
-const minutely = "minutely"
-
-// scene is one plan, at a time.
-type scene struct {
-	*fake.World
-	t         *testing.T
-	schedules schedules
-	now       time.Time
-	made      []contract.PlanBackup
-	// items and volumes are what Velero counts of the next backups; it counts nothing if there are no items.
-	items, volumes int
-}
-
-func newScene(t *testing.T, alter func(*holdfastv1alpha1.BackupPlan), objects ...client.Object) *scene {
-	t.Helper()
-	plan := fake.BackupPlan(minutely)
-	if alter != nil {
-		alter(plan)
-	}
-	return &scene{World: fake.New(t, append(objects, plan)...), t: t, now: fake.PlanTime}
-}
-
-// try runs an activity of plans under its wire name.
-func (s *scene) try(activity string, step contract.PlanStep) (contract.PlanView, error) {
-	s.t.Helper()
-	step.Cluster, step.Ref, step.Made = fake.Cluster, fake.Ref(minutely), s.made
-	plans := &plan.Activities{
-		Cluster: s.Backups.Cluster,
-		Gatherer: &plan.Gatherer{
-			Reader: s.Client, Policy: s.Backups.Gatherer.Policy, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
-		},
-		Schedules: &s.schedules, Now: func() time.Time { return s.now },
-	}
-	return activitytest.Performed[contract.PlanView](s.t, plans, activity, step)
-}
-
-func (s *scene) act(activity string, step contract.PlanStep) contract.PlanView {
-	s.t.Helper()
-	view, err := s.try(activity, step)
-	require.NoError(s.t, err)
-	if view.MadeNow != nil && !slices.Contains(s.made, *view.MadeNow) {
-		s.made = append(s.made, *view.MadeNow)
-	}
-	return view
-}
-
-func (s *scene) refresh() contract.PlanView {
-	s.t.Helper()
-	return s.act(contract.RefreshPlan.Name, contract.PlanStep{})
-}
-
-// run makes the run that is due, and gives its NonAdminBackup a UID, as the API server does.
-func (s *scene) run() *oadpv1alpha1.NonAdminBackup {
-	s.t.Helper()
-	view := s.refresh()
-	require.NotZero(s.t, view.Due)
-	s.act(contract.RunPlan.Name, contract.PlanStep{})
-	return s.Read(contract.PlanRunName(minutely, time.Unix(view.Due, 0)))
-}
-
-// ends gives a NonAdminBackup its Velero Backup, which has ended.
-func (s *scene) ends(nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhase) {
-	s.t.Helper()
-	begin, expires := metav1.NewTime(s.now), metav1.NewTime(s.now.Add(cmp.Or(nab.Spec.BackupSpec.TTL.Duration, 720*time.Hour)))
-	name := owner.NACUUID(fake.Cluster, nab.Namespace, nab.Name, string(nab.UID))
-	made := &velerov1.Backup{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: fake.OADPNamespace, Name: name,
-			Labels:      map[string]string{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue, oadpv1alpha1.NabOriginNACUUIDLabel: name},
-			Annotations: map[string]string{oadpv1alpha1.NabOriginNamespaceAnnotation: nab.Namespace, oadpv1alpha1.NabOriginNameAnnotation: nab.Name},
-		},
-		Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: &begin, Expiration: &expires},
-	}
-	if s.items > 0 {
-		made.Status.Progress = &velerov1.BackupProgress{TotalItems: s.items, ItemsBackedUp: s.items}
-		made.Status.CSIVolumeSnapshotsCompleted = s.volumes
-	}
-	require.NoError(s.t, s.Client.Create(s.t.Context(), made))
-	nab = s.Read(nab.Name)
-	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
-	nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: name, Name: name, Namespace: fake.OADPNamespace, Spec: &made.Spec, Status: &made.Status}
-	require.NoError(s.t, s.Client.Status().Update(s.t.Context(), nab))
-}
-
-// runs has so many runs complete, a minute after each other, and returns their names.
-func (s *scene) runs(n int) (names []string) {
-	s.t.Helper()
-	for range n {
-		s.now = s.now.Add(time.Minute)
-		nab := s.run()
-		s.ends(nab, velerov1.BackupPhaseCompleted)
-		names = append(names, nab.Name)
-	}
-	return names
-}
-
-func (s *scene) status() *holdfastv1alpha1.BackupPlanStatus { return &s.ReadPlan(minutely).Status }
-
-func (s *scene) reason(kind string) string {
-	s.t.Helper()
-	condition := meta.FindStatusCondition(s.status().Conditions, kind)
-	require.NotNil(s.t, condition, kind)
-	return string(condition.Status) + " " + condition.Reason
-}
 
 func TestARunIsAnOrdinaryNonAdminBackup(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
@@ -364,50 +253,4 @@ func TestARestoredPlanBeginsAnew(t *testing.T) {
 		assert.True(t, s.refresh().RunNow, "%s: this one is for it", title)
 		assert.Len(t, s.runs(1), 1, title)
 	}
-}
-
-func TestAPlanThatIsGoneHasNoSchedule(t *testing.T) {
-	s := newScene(t, nil)
-	s.refresh()
-	require.NotEmpty(t, s.schedules.Wanted)
-	require.NoError(t, s.Client.Delete(t.Context(), s.ReadPlan(minutely)))
-	assert.False(t, s.refresh().Found)
-	assert.Empty(t, s.schedules.Wanted)
-}
-
-// Reading a Schedule costs Temporal a workflow task: it is read only if it may not be as the workflow knows it.
-func TestAScheduleThatIsKnownIsNotReadAgain(t *testing.T) {
-	s := newScene(t, nil)
-	known := s.refresh().Schedule
-	require.NotNil(t, known)
-	require.Equal(t, 1, s.schedules.Kept)
-	step := contract.PlanStep{Schedule: known}
-	assert.Equal(t, known, s.act(contract.RefreshPlan.Name, step).Schedule)
-	s.now = fake.PlanTime.Add(20 * time.Minute)
-	assert.Equal(t, known, s.act(contract.RefreshPlan.Name, step).Schedule, "enough of its times are left")
-	require.Equal(t, 1, s.schedules.Kept)
-
-	s.now = fake.PlanTime.Add(25 * time.Minute)
-	assert.Greater(t, s.act(contract.RefreshPlan.Name, step).Schedule.Last, known.Last)
-	require.Equal(t, 2, s.schedules.Kept, "few are left")
-	for title, other := range map[string]contract.PlanSchedule{
-		"of another generation": {Generation: known.Generation + 1, Last: known.Last + 3600},
-		"of a refused plan":     {Generation: known.Generation, Last: known.Last + 3600, Refused: true},
-	} {
-		before := s.schedules.Kept
-		s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &other})
-		assert.Equal(t, before+1, s.schedules.Kept, title)
-	}
-	doubted := contract.PlanSchedule{Generation: known.Generation, Last: known.Last + 3600, Doubted: true}
-	before := s.schedules.Kept
-	assert.False(t, s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &doubted}).Schedule.Doubted)
-	assert.Equal(t, before, s.schedules.Kept, "it is listed as it was")
-	s.schedules.Operator = true
-	assert.Equal(t, "Operator", s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &doubted}).Paused, "a pause that no review has found")
-	s.schedules.Operator = false
-	delete(s.schedules.Wanted, minutely)
-	s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &doubted})
-	assert.Contains(t, s.schedules.Wanted, minutely, "it was deleted")
-	paused := contract.PlanSchedule{Generation: known.Generation, Last: known.Last + 3600, PausedByOperator: true}
-	assert.Equal(t, "Operator", s.act(contract.RefreshPlan.Name, contract.PlanStep{Schedule: &paused}).Paused)
 }

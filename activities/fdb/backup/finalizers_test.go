@@ -8,51 +8,51 @@ import (
 	"github.com/stretchr/testify/require"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"holdfast.dev/holdfast/activities/activitytest"
+	"holdfast.dev/holdfast/activities/fake"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 func TestTheFinalizerForTheDataFollowsTheSpec(t *testing.T) {
-	w := activitytest.NewFDBWorld()
+	w := fake.NewFDBWorld()
 	w.SetDeletionFinalizer(t, false)
-	view := w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+	view := must(t, w, contract.ObserveFDBBackup.Name, fdbStep)
 	require.False(t, view.DeleteWanted || view.DeletionRequested)
 	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.Object(t).Finalizers)
 	w.SetDeletionFinalizer(t, true)
-	require.True(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted)
+	require.True(t, must(t, w, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted)
 	w.SetDeletionFinalizer(t, false)
-	require.False(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted)
+	require.False(t, must(t, w, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted)
 	require.Empty(t, w.Events(), "nobody has deleted it")
 }
 
 func TestWhoThinksBetterOfADeletionKeepsTheData(t *testing.T) {
-	w := activitytest.NewFDBWorld()
-	w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+	w := fake.NewFDBWorld()
+	must(t, w, contract.ObserveFDBBackup.Name, fdbStep)
 	require.NoError(t, w.Delete(t.Context(), w.Object(t)))
-	view := w.Must(t, contract.ReleaseFDBBackup.Name, contract.FDBRelease{Ref: activitytest.FDBRef})
+	view := must(t, w, contract.ReleaseFDBBackup.Name, contract.FDBRelease{Ref: fake.FDBRef})
 	require.False(t, view.Held)
 	require.True(t, view.DeleteWanted)
 	require.Equal(t, []string{fdbv1alpha1.FinalizerDelete}, w.Object(t).Finalizers)
 	w.Events()
 	w.SetDeletionFinalizer(t, false)
-	view = w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+	view = must(t, w, contract.ObserveFDBBackup.Name, fdbStep)
 	require.True(t, view.BeingDeleted)
 	require.False(t, view.DeleteWanted || view.Held)
 	require.True(t, w.Gone(t))
 	events := w.Events()
 	require.Len(t, events, 1)
 	require.Contains(t, events[0], "Normal DataStay the data stay")
-	require.False(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).Found)
+	require.False(t, must(t, w, contract.ObserveFDBBackup.Name, fdbStep).Found)
 }
 
 func TestABackupBeingDeletedGetsNoFinalizer(t *testing.T) {
-	w := activitytest.NewFDBWorld()
+	w := fake.NewFDBWorld()
 	w.SetDeletionFinalizer(t, false)
-	w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+	must(t, w, contract.ObserveFDBBackup.Name, fdbStep)
 	require.NoError(t, w.Delete(t.Context(), w.Object(t)))
 	w.SetDeletionFinalizer(t, true)
-	require.False(t, w.Must(t, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted, "the API server would refuse it")
+	require.False(t, must(t, w, contract.ObserveFDBBackup.Name, fdbStep).DeleteWanted, "the API server would refuse it")
 	require.Equal(t, []string{fdbv1alpha1.FinalizerStop}, w.Object(t).Finalizers)
 }
 
@@ -76,15 +76,15 @@ func TestAFoundationDBBackupGoesAfterItsData(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			w := activitytest.NewFDBWorld()
-			w.Must(t, contract.ObserveFDBBackup.Name, fdbStep)
+			w := fake.NewFDBWorld()
+			must(t, w, contract.ObserveFDBBackup.Name, fdbStep)
 			require.NoError(t, w.Delete(t.Context(), w.Object(t)))
 			before := dataLeft(t, left)
 			for _, release := range test.releases {
-				release.Ref = activitytest.FDBRef
-				w.Must(t, contract.ReleaseFDBBackup.Name, release)
+				release.Ref = fake.FDBRef
+				must(t, w, contract.ReleaseFDBBackup.Name, release)
 				if !w.Gone(t) {
-					w.Must(t, contract.ReleaseFDBBackup.Name, contract.FDBRelease{Ref: activitytest.FDBRef}) // nothing of it is events twice
+					must(t, w, contract.ReleaseFDBBackup.Name, contract.FDBRelease{Ref: fake.FDBRef}) // nothing of it is events twice
 				}
 			}
 			assert.Equal(t, test.events, w.Events())
@@ -113,20 +113,20 @@ func dataLeft(t *testing.T, url string) float64 {
 }
 
 func TestTheResultOfATurnIsPublishedWithOneEvent(t *testing.T) {
-	w := activitytest.NewFDBWorld()
+	w := fake.NewFDBWorld()
 	at := time.Date(2026, 8, 1, 10, 0, 0, 0, time.UTC).Unix()
 	findings := contract.FDBFindings{
-		Ref: activitytest.FDBRef, Generation: 1, ExpiryAlone: true,
+		Ref: fake.FDBRef, Generation: 1, ExpiryAlone: true,
 		Expiry: &contract.FDBExpiryResult{Turn: at, At: at + 60, Reason: fdbv1alpha1.ExpiryFailed, Message: "the pod was evicted"},
 	}
-	view := w.Must(t, contract.PublishFDBBackup.Name, findings)
+	view := must(t, w, contract.PublishFDBBackup.Name, findings)
 	require.Equal(t, &contract.FDBExpiryView{Turn: at, Reason: "Failed", Message: "the pod was evicted"}, view.Expiry)
 	require.Zero(t, w.Object(t).Status.ObservedGeneration)
 	events := w.Events()
 	require.Len(t, events, 1)
 	require.Contains(t, events[0], "Warning ExpiryFailing the pod was evicted")
 	w.Wrote()
-	w.Must(t, contract.PublishFDBBackup.Name, findings)
+	must(t, w, contract.PublishFDBBackup.Name, findings)
 	require.Empty(t, w.Wrote())
 	require.Empty(t, w.Events())
 }

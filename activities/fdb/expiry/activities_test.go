@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/activities/activitytest"
+	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/fdb/jobs"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
@@ -25,7 +25,7 @@ import (
 
 func TestWhatATurnHasToDo(t *testing.T) {
 	const day = 24 * 60 * 60
-	other := activitytest.FDBRef
+	other := fake.FDBRef
 	other.UID = "another"
 	tests := map[string]struct {
 		ref     contract.ObjectRef
@@ -37,40 +37,40 @@ func TestWhatATurnHasToDo(t *testing.T) {
 		"another object has the name now": {
 			ref: other, job: contract.FDBJobExpire, want: contract.FDBExpiryPlan{Outcome: contract.FDBTurnGone}, says: "is gone",
 		},
-		"the policy": {ref: activitytest.FDBRef, job: contract.FDBJobExpire, want: contract.FDBExpiryPlan{
+		"the policy": {ref: fake.FDBRef, job: contract.FDBJobExpire, want: contract.FDBExpiryPlan{
 			Owner: "team/lab", Delete: []contract.FDBPlace{storePlace("old")}, Expire: &contract.FDBExpire{
 				FDBPlace: storePlace("new"), Before: expiryTurn - 30*day, RestorableAfter: expiryTurn - 7*day,
 			},
 		}},
 		"without a policy": {
-			ref: activitytest.FDBRef, job: contract.FDBJobExpire, prepare: func(t *testing.T, w *expiryWorld) {
+			ref: fake.FDBRef, job: contract.FDBJobExpire, prepare: func(t *testing.T, w *expiryWorld) {
 				w.change(t, func(o *fdbv1alpha1.FoundationDBBackup) { o.Spec.Expiry = fdbv1alpha1.BackupExpiry{} })
 			},
 			want: contract.FDBExpiryPlan{Owner: "team/lab", Outcome: contract.FDBTurnNothing}, says: "maxRetention is not set",
 		},
 		"a cluster that is gone": {
-			ref: activitytest.FDBRef, job: contract.FDBJobExpire, prepare: func(t *testing.T, w *expiryWorld) {
+			ref: fake.FDBRef, job: contract.FDBJobExpire, prepare: func(t *testing.T, w *expiryWorld) {
 				cluster := &foundationdbv1beta2.FoundationDBCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lab"}}
 				require.NoError(t, w.Delete(t.Context(), cluster))
 			},
 			want: contract.FDBExpiryPlan{Owner: "team/lab", Outcome: contract.FDBTurnNotYet}, says: "only the database knows",
 		},
 		"a deletion that nobody requested": {
-			ref: activitytest.FDBRef, job: contract.FDBJobDelete, says: "is not being deleted",
+			ref: fake.FDBRef, job: contract.FDBJobDelete, says: "is not being deleted",
 			want: contract.FDBExpiryPlan{Owner: "team/lab", Outcome: contract.FDBTurnNothing},
 		},
 		"a deletion of what is not stopped yet": {
-			ref: activitytest.FDBRef, job: contract.FDBJobDelete, prepare: func(t *testing.T, w *expiryWorld) {
+			ref: fake.FDBRef, job: contract.FDBJobDelete, prepare: func(t *testing.T, w *expiryWorld) {
 				w.goes(t, fdbv1alpha1.FinalizerStop, fdbv1alpha1.FinalizerDelete)
 			},
 			want: contract.FDBExpiryPlan{Owner: "team/lab", Outcome: contract.FDBTurnNotYet}, says: "not stopped yet",
 		},
 		"a deletion": {
-			ref: activitytest.FDBRef, job: contract.FDBJobDelete, prepare: func(t *testing.T, w *expiryWorld) { w.goes(t, fdbv1alpha1.FinalizerDelete) },
+			ref: fake.FDBRef, job: contract.FDBJobDelete, prepare: func(t *testing.T, w *expiryWorld) { w.goes(t, fdbv1alpha1.FinalizerDelete) },
 			want: contract.FDBExpiryPlan{Owner: "team/lab", Delete: []contract.FDBPlace{storePlace("old"), storePlace("new")}},
 		},
 		"a deletion where others' data have kept a backup from its start": {
-			ref: activitytest.FDBRef, job: contract.FDBJobDelete, prepare: func(t *testing.T, w *expiryWorld) {
+			ref: fake.FDBRef, job: contract.FDBJobDelete, prepare: func(t *testing.T, w *expiryWorld) {
 				w.change(t, func(o *fdbv1alpha1.FoundationDBBackup) { o.Status.Backups[1].State = fdb.StateNeverRan })
 				w.goes(t, fdbv1alpha1.FinalizerDelete)
 			},
@@ -101,8 +101,8 @@ func TestThePodsOfOtherTurnsArePartOfThePlan(t *testing.T) {
 	require.NoError(t, w.Status().Update(t.Context(), pod))
 	earlier.Ended = true // the plan does not say why
 	w.stranger(t, deletesAt(expiryTurn-120))
-	assert.Equal(t, []contract.FDBPodView{earlier}, w.plan(t, activitytest.FDBRef, contract.FDBJobDelete).Pods)
-	reborn := activitytest.FDBRef
+	assert.Equal(t, []contract.FDBPodView{earlier}, w.plan(t, fake.FDBRef, contract.FDBJobDelete).Pods)
+	reborn := fake.FDBRef
 	reborn.UID = "another"
 	assert.Empty(t, w.plan(t, reborn, contract.FDBJobDelete).Pods, "those of an object that had the name")
 	long := contract.ObjectRef{Namespace: "team", Name: strings.Repeat("a", 64), UID: "l"}
@@ -114,12 +114,12 @@ func TestAPlanNamesSoManyPods(t *testing.T) {
 	for i := range int64(25) {
 		w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn-60-i))
 	}
-	assert.Len(t, w.plan(t, activitytest.FDBRef, contract.FDBJobExpire).Pods, 20)
+	assert.Len(t, w.plan(t, fake.FDBRef, contract.FDBJobExpire).Pods, 20)
 }
 
 func TestATurnOfTheFutureExpiresWhatIsOldNow(t *testing.T) {
 	w := newExpiryWorld(t)
-	step := contract.FDBExpiryStep{Ref: activitytest.FDBRef, Job: contract.FDBJobExpire, Turn: expiryTurn + 90*24*60*60}
+	step := contract.FDBExpiryStep{Ref: fake.FDBRef, Job: contract.FDBJobExpire, Turn: expiryTurn + 90*24*60*60}
 	plan, err := try[contract.FDBExpiryPlan](t, w, contract.PlanFDBExpiry.Name, step)
 	require.NoError(t, err)
 	assert.Equal(t, expiryNow().Add(-720*time.Hour).Unix(), plan.Expire.Before)
@@ -128,10 +128,10 @@ func TestATurnOfTheFutureExpiresWhatIsOldNow(t *testing.T) {
 
 // Between the plan and the pod the guards have to answer, which may take minutes.
 func TestAPodIsNotMadeForWhatTheObjectDoesNotWantAnyMore(t *testing.T) {
-	planned := newExpiryWorld(t).plan(t, activitytest.FDBRef, contract.FDBJobExpire)
-	expires := contract.FDBPodStep{Ref: activitytest.FDBRef, Turn: expiryTurn, Number: 1, Job: contract.FDBJobExpire, Expire: planned.Expire}
-	second := contract.FDBPodStep{Ref: activitytest.FDBRef, Turn: expiryTurn, Number: 2, Job: contract.FDBJobExpire, Delete: planned.Delete}
-	last := contract.FDBPodStep{Ref: activitytest.FDBRef, Turn: expiryTurn, Number: 1, Job: contract.FDBJobDelete, Delete: planned.Delete}
+	planned := newExpiryWorld(t).plan(t, fake.FDBRef, contract.FDBJobExpire)
+	expires := contract.FDBPodStep{Ref: fake.FDBRef, Turn: expiryTurn, Number: 1, Job: contract.FDBJobExpire, Expire: planned.Expire}
+	second := contract.FDBPodStep{Ref: fake.FDBRef, Turn: expiryTurn, Number: 2, Job: contract.FDBJobExpire, Delete: planned.Delete}
+	last := contract.FDBPodStep{Ref: fake.FDBRef, Turn: expiryTurn, Number: 1, Job: contract.FDBJobDelete, Delete: planned.Delete}
 	policy := func(most, least string) func(*fdbv1alpha1.FoundationDBBackup) {
 		return func(o *fdbv1alpha1.FoundationDBBackup) {
 			o.Spec.Expiry = fdbv1alpha1.BackupExpiry{MaxRetention: most, MinRestorable: least}
@@ -189,7 +189,7 @@ func TestThePodOfAStepIsMadeOnce(t *testing.T) {
 	assert.Equal(t, view, w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn)))
 	assert.Equal(t, uid, w.made(t, deletesAt(expiryTurn)).UID)
 	assert.Equal(t, []string{"create other"}, w.Wrote())
-	assert.True(t, jobs.Ours(w.made(t, deletesAt(expiryTurn)), activitytest.FDBRef))
+	assert.True(t, jobs.Ours(w.made(t, deletesAt(expiryTurn)), fake.FDBRef))
 
 	gone := contract.FDBPodView{Name: jobs.NameOf(deletesAt(expiryTurn + 1))}
 	assert.Equal(t, gone, w.pod(t, contract.ApplyFDBPod.Name, deletesAt(expiryTurn+1)), "it went before it could be read")
@@ -261,10 +261,10 @@ func TestAPodIsObserved(t *testing.T) {
 	w, step := newExpiryWorld(t), deletesAt(expiryTurn)
 	none := contract.FDBPodView{Name: jobs.NameOf(step)}
 	assert.Equal(t, none, w.pod(t, contract.ObserveFDBPod.Name, step))
-	assert.Zero(t, w.pod(t, contract.ObserveFDBPod.Name, contract.FDBPodStep{Ref: activitytest.FDBRef}), "no name is no pod's")
+	assert.Zero(t, w.pod(t, contract.ObserveFDBPod.Name, contract.FDBPodStep{Ref: fake.FDBRef}), "no name is no pod's")
 	made := w.pod(t, contract.ApplyFDBPod.Name, step)
 	assert.Equal(t, made, w.pod(t, contract.ObserveFDBPod.Name, step))
-	byName := contract.FDBPodStep{Ref: activitytest.FDBRef, Name: made.Name}
+	byName := contract.FDBPodStep{Ref: fake.FDBRef, Name: made.Name}
 	pod := w.made(t, step)
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
 	require.NoError(t, w.Status().Update(t.Context(), pod))

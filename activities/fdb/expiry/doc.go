@@ -2,7 +2,7 @@
 // Coordination starts the turns and sends signals between turns, queue and backups. Find lists from the objects what a queue that
 // has lost its state must know.
 //
-// The worker registers both, for workflows/fdb/expiry and workflows/fdb/queue.
+// The worker registers both, for workflows/fdb/expiry and workflows/fdb/expiryqueue.
 package expiry
 
 // +kubebuilder:rbac:groups=fdb.holdfast.dev,resources=foundationdbbackups,verbs=list

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"holdfast.dev/holdfast/activities/activitytest"
+	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
 	"holdfast.dev/holdfast/activities/fdb/gather"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
@@ -68,7 +68,7 @@ func TestContainersThatOtherBackupsHave(t *testing.T) {
 	}))
 	sharing := func(job contract.FDBJob) map[string][]string {
 		names := map[string][]string{}
-		for container, refs := range w.plan(t, activitytest.FDBRef, job).Sharing {
+		for container, refs := range w.plan(t, fake.FDBRef, job).Sharing {
 			for _, ref := range refs {
 				names[container] = append(names[container], ref.String())
 			}
@@ -145,7 +145,7 @@ func TestTheTurnsOfWhichPodsAreLeft(t *testing.T) {
 			}
 			w.stranger(t, deletesAt(expiryTurn+1))
 			turns := []contract.FDBTurn{
-				{Ref: other.Ref, Job: contract.FDBJobExpire, Turn: expiryTurn - 10}, {Ref: activitytest.FDBRef, Job: contract.FDBJobExpire, Turn: expiryTurn},
+				{Ref: other.Ref, Job: contract.FDBJobExpire, Turn: expiryTurn - 10}, {Ref: fake.FDBRef, Job: contract.FDBJobExpire, Turn: expiryTurn},
 			}
 			assert.Equal(t, turns, w.find(t).Turns, "the newest of each object")
 			w.pod(t, contract.DeleteFDBPod.Name, test.first)
@@ -208,7 +208,7 @@ func TestAllPagesAreRead(t *testing.T) {
 	found := w.find(t)
 	assert.Len(t, found.Entries, 1)
 	assert.Len(t, found.Turns, 1)
-	later := contract.FDBExpiryStep{Ref: activitytest.FDBRef, Job: contract.FDBJobExpire, Turn: expiryTurn + 1}
+	later := contract.FDBExpiryStep{Ref: fake.FDBRef, Job: contract.FDBJobExpire, Turn: expiryTurn + 1}
 	plan, err := try[contract.FDBExpiryPlan](t, w, contract.PlanFDBExpiry.Name, later)
 	require.NoError(t, err)
 	assert.Len(t, plan.Pods, 1)
@@ -231,7 +231,7 @@ func TestWhatCannotBeListedIsAnError(t *testing.T) {
 		w.expiries = &expiry.Activities{Client: failing, Gatherer: &gather.Gatherer{Reader: failing}, Now: expiryNow}
 		_, err := try[contract.FDBExpiriesFound](t, w, contract.FindFDBExpiries.Name, contract.FDBExpiryQueueInput{})
 		require.ErrorContains(t, err, says)
-		step := contract.FDBExpiryStep{Ref: activitytest.FDBRef, Job: contract.FDBJobExpire, Turn: expiryTurn}
+		step := contract.FDBExpiryStep{Ref: fake.FDBRef, Job: contract.FDBJobExpire, Turn: expiryTurn}
 		_, err = try[contract.FDBExpiryPlan](t, w, contract.PlanFDBExpiry.Name, step)
 		require.ErrorContains(t, err, says, "nobody may delete what others may have")
 	}

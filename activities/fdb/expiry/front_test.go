@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
-	"holdfast.dev/holdfast/activities/activitytest"
+	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/fdb/backup"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
@@ -44,7 +44,7 @@ func TestMoreThanAQueueCarries(t *testing.T) {
 	for n := range contract.MaxFound {
 		objects = append(objects, backupIn("huge", fmt.Sprintf("h%04d", n), had(int64(n%2)*(expiryTurn-1000+int64(n)))))
 	}
-	expiries := &expiry.Activities{Client: activitytest.NewFDBWorld(objects...).Client, Now: expiryNow}
+	expiries := &expiry.Activities{Client: fake.NewFDBWorld(objects...).Client, Now: expiryNow}
 	found, err := expiries.Find(t.Context(), contract.FDBExpiryQueueInput{
 		Cluster: "west", Named: []contract.FDBQueueName{{Namespace: "huge", Name: "h0999"}},
 	})
@@ -76,7 +76,7 @@ func TestDeletionsComeFirst(t *testing.T) {
 		})
 	}
 	find := func() contract.FDBExpiriesFound {
-		expiries := &expiry.Activities{Client: activitytest.NewFDBWorld(objects...).Client, Now: expiryNow}
+		expiries := &expiry.Activities{Client: fake.NewFDBWorld(objects...).Client, Now: expiryNow}
 		found, err := expiries.Find(t.Context(), contract.FDBExpiryQueueInput{Cluster: "west"})
 		require.NoError(t, err)
 		return found
@@ -109,7 +109,7 @@ func TestWhoWaitsForASlot(t *testing.T) {
 		backupIn("a", "idle", func(*fdbv1alpha1.FoundationDBBackup) {}),
 	}
 	find := func(carried ...string) contract.FDBHolders {
-		backups := &backup.Activities{Cluster: activities.Cluster{Client: activitytest.NewFDBWorld(objects...).Client}}
+		backups := &backup.Activities{Cluster: activities.Cluster{Client: fake.NewFDBWorld(objects...).Client}}
 		found, err := backups.FindFirstSnapshots(t.Context(), contract.FDBThrottleInput{
 			Cluster: "west", Carried: contract.Carried[string]{Lanes: []contract.Lane{{Namespaces: carried}}},
 		})

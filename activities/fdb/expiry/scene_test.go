@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"holdfast.dev/holdfast/activities/activitytest"
+	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
 	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/activities/fdb/jobs"
@@ -24,9 +25,9 @@ import (
 // expiryTurn is when the turns of these tests begin.
 const expiryTurn int64 = 1_785_585_600
 
-// expiryWorld is an activitytest.FDBWorld in which turns make pods.
+// expiryWorld is an fake.FDBWorld in which turns make pods.
 type expiryWorld struct {
-	*activitytest.FDBWorld
+	*fake.FDBWorld
 	expiries *expiry.Activities
 	// fail returns the API server's error for "create" and "delete"; they are done if it returns nil.
 	fail map[string]error
@@ -55,7 +56,7 @@ func storePlace(path string) contract.FDBPlace {
 
 func newExpiryWorld(t *testing.T, changes ...func(*fdbv1alpha1.FoundationDBBackup)) *expiryWorld {
 	t.Helper()
-	w := &expiryWorld{FDBWorld: activitytest.NewFDBWorld(), fail: map[string]error{}}
+	w := &expiryWorld{FDBWorld: fake.NewFDBWorld(), fail: map[string]error{}}
 	w.Client = interceptor.NewClient(w.Client.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
 			if err := w.fail["create"]; err != nil {
@@ -124,7 +125,7 @@ func (w *expiryWorld) pod(t *testing.T, name string, step contract.FDBPodStep) c
 // deletesAt returns the step of a pod that deletes, in the turn of an expiration that began at a time.
 func deletesAt(turn int64) contract.FDBPodStep {
 	return contract.FDBPodStep{
-		Ref: activitytest.FDBRef, Turn: turn, Number: 1, Job: contract.FDBJobExpire, Delete: []contract.FDBPlace{storePlace("old")},
+		Ref: fake.FDBRef, Turn: turn, Number: 1, Job: contract.FDBJobExpire, Delete: []contract.FDBPlace{storePlace("old")},
 	}
 }
 

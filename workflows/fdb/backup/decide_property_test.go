@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
@@ -134,7 +134,7 @@ func (m *model) conclude(s fdbbackup.Situation) error {
 	s.Memory = m.memory
 	if s.View.BeingDeleted {
 		due, abandoned := fdbbackup.ReleaseDue(s, m.failed, m.now, modelUnmet)
-		m.memory.UnreachableSince = tools.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, m.now)
+		m.memory.UnreachableSince = requests.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, m.now)
 		if due {
 			require.Empty(m, abandoned, "the database answers")
 			m.object.Finalizers = nil

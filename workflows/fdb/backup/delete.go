@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 // endingLimit is how long a command may take for an object whose namespace is being deleted: it is tried once, and the object is
@@ -26,7 +26,7 @@ func (r *backupRun) ending() bool {
 func (r *backupRun) release(ctx workflow.Context) error {
 	now := workflow.Now(ctx)
 	due, abandoned := ReleaseDue(r.situation(), r.failed, now, r.limits(ctx).ResourceTimeout)
-	r.In.Memory.UnreachableSince = tools.UnreachableSince(r.In.Memory.UnreachableSince, r.View.Owner, r.seen.Failure, now)
+	r.In.Memory.UnreachableSince = requests.UnreachableSince(r.In.Memory.UnreachableSince, r.View.Owner, r.seen.Failure, now)
 	if !due && r.ending() {
 		due, abandoned = true, Abandoned(r.situation(), "it has not ended in time, and its namespace is being deleted")
 	}
@@ -76,7 +76,7 @@ func (r *backupRun) removeFinalizers(ctx workflow.Context, release contract.FDBR
 	} else {
 		release.DataKept = nil // the spec does not ask for their deletion
 	}
-	err := tools.ShowRelease(ctx, note, func() error {
+	err := requests.ShowRelease(ctx, note, func() error {
 		return r.See(call.LocalFirst(ctx, r.Options.Limits, contract.ReleaseFDBBackup, release))
 	})
 	if err != nil {

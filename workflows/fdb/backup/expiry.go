@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/entity"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 // drainResults drains the results of turns, and returns how many there were. The latest is kept until it is published.
@@ -136,10 +136,10 @@ func (r *backupRun) useNew(ctx workflow.Context, made bool) error {
 func (r *backupRun) requestGuard(
 	ctx workflow.Context, container string, action contract.FDBContainerAction, fresh bool,
 ) (bool, error) {
-	_, err := tools.RequestContainer(ctx, contract.FDBContainerRequest{
+	_, err := requests.ToContainer(ctx, contract.FDBContainerRequest{
 		Container: container, Action: action, Fresh: fresh,
 		User: contract.FDBContainerUser{Name: r.name(), Cluster: r.In.Cluster, Namespace: r.In.Ref.Namespace},
-	}, tools.GuardTimeout, fmt.Sprintf("Send a request to the guard of the container: %s", action))
+	}, requests.GuardTimeout, fmt.Sprintf("Send a request to the guard of the container: %s", action))
 	if temporal.IsCanceledError(err) {
 		return false, err
 	}
@@ -158,5 +158,5 @@ func (r *backupRun) requestGuard(
 
 // name is the backup's name for people.
 func (r *backupRun) name() string {
-	return tools.UserName(r.In.Ref.String(), r.In.Cluster)
+	return requests.UserName(r.In.Ref.String(), r.In.Cluster)
 }

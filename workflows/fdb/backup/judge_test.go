@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/workflows/contract"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 func agentsAre(change func(*contract.FDBAgentsView)) change {
@@ -198,7 +198,7 @@ func TestAnObjectGoesWhenItsBackupHasEnded(t *testing.T) {
 			assert.Equal(t, test.due, due)
 			assert.Equal(t, test.abandoned != "", abandoned != "", abandoned)
 			assert.Contains(t, abandoned, test.abandoned)
-			after := tools.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, now)
+			after := requests.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, now)
 			silent := s.View.Owner == "" || (s.Seen.Failure != nil && s.Seen.Failure.Class == contract.FDBClassTimeout)
 			assert.Equal(t, silent, after != 0)
 			if silent && test.since > 0 {

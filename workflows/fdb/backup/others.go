@@ -7,7 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 // request sends a request to the owner of the FoundationDB cluster, with what this backup wants of the agents.
@@ -24,7 +24,7 @@ func (r *backupRun) request(ctx workflow.Context, request contract.FDBCommandReq
 	if request.Command != nil {
 		summary = fmt.Sprintf("Run fdbbackup %s", request.Command.Operation)
 	}
-	answer, answered, err := tools.RequestOwner(ctx, r.In.Cluster, request, summary, wait)
+	answer, answered, err := requests.ToOwner(ctx, r.In.Cluster, request, summary, wait)
 	if err != nil || !answered {
 		return answer, err
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/k8s/fdb"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 // Blocker returns what keeps the backup of an object that is being deleted from being stopped; empty if nothing does.
@@ -33,7 +33,7 @@ func ReleaseDue(s Situation, failed *Attempt, now time.Time, limit time.Duration
 		return s.judgeStopped() == nil, ""
 	}
 	since := s.Memory.UnreachableSince // 0 unless the blocker is that the database does not answer
-	waited := tools.Unreachable(s.View.Owner, s.Seen.Failure) && since != 0 && now.Sub(time.Unix(since, 0)) >= limit
+	waited := requests.Unreachable(s.View.Owner, s.Seen.Failure) && since != 0 && now.Sub(time.Unix(since, 0)) >= limit
 	if !s.View.ClusterGone && !s.View.NamespaceEnding && !waited {
 		return false, ""
 	}

@@ -9,7 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 // flagLimits are the worker's flags on which a decision depends.
@@ -32,22 +32,22 @@ func (r *backupRun) inspect(ctx workflow.Context) error {
 		r.seen = contract.FDBInspection{}
 		return nil
 	}
-	limit, attempts := tools.InspectTimeout, int32(tools.InspectAttempts)
+	limit, attempts := requests.InspectTimeout, int32(requests.InspectAttempts)
 	if r.ending() {
 		r.deep, limit, attempts = false, 2*endingLimit, 1
 	}
 	seen, err := call.Execute(ctx, workflow.ActivityOptions{
 		TaskQueue:              contract.FDBTaskQueue(r.In.Cluster),
-		ScheduleToStartTimeout: tools.PickUp,
+		ScheduleToStartTimeout: requests.PickUp,
 		StartToCloseTimeout:    limit,
-		HeartbeatTimeout:       tools.Heartbeat,
+		HeartbeatTimeout:       requests.Heartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: call.RetryInterval, MaximumAttempts: attempts},
 	}, contract.InspectFDBBackup, contract.FDBInspect{Ref: r.In.Ref, Deep: r.deep})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
 	if err != nil {
-		seen = contract.FDBInspection{Failure: tools.FailureOf(r.In.Cluster, err)}
+		seen = contract.FDBInspection{Failure: requests.FailureOf(r.In.Cluster, err)}
 	}
 	if !r.deep && seen.Failure == nil {
 		seen.Containers = r.seen.Containers // of the last deep inspection
@@ -60,7 +60,7 @@ func (r *backupRun) inspect(ctx workflow.Context) error {
 // operate runs what is due, one command after the other, and keeps the owner and the throttle up to date.
 func (r *backupRun) operate(ctx workflow.Context) error {
 	var last contract.FDBCommand
-	for range tools.MaxCommandsInRow {
+	for range requests.MaxCommandsInRow {
 		if err := r.report(ctx); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/turns"
 )
@@ -226,8 +226,8 @@ func runCommand(ctx workflow.Context, request contract.FDBCommandRequest) contra
 	outcome, err := call.Execute(ctx, workflow.ActivityOptions{
 		TaskQueue:              request.Queue,
 		ScheduleToStartTimeout: contract.FDBCommandStart,
-		StartToCloseTimeout:    tools.CommandRun(request.Command.Operation),
-		HeartbeatTimeout:       tools.Heartbeat,
+		StartToCloseTimeout:    requests.CommandRun(request.Command.Operation),
+		HeartbeatTimeout:       requests.Heartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 		Priority:               request.Command.Ref.Fairness(),
 	}, run.WithSummary(fdbCommandSummary(*request.Command, request.Member.Name)), *request.Command)
@@ -246,11 +246,11 @@ func fdbFailureOf(err error, request contract.FDBCommandRequest) *contract.FDBFa
 	switch {
 	case errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
 		trouble.Class = contract.FDBClassNoWorker
-		trouble.Message = tools.NotStarted(string(request.Command.Operation), request.Queue, contract.FDBCommandStart)
+		trouble.Message = requests.NotStarted(string(request.Command.Operation), request.Queue, contract.FDBCommandStart)
 	case errors.As(err, &timeout):
 		trouble.Message = fmt.Sprintf("the worker that ran %s was lost, or did not end it within %s: whether it took effect is not "+
 			"known; the state is read again before anything is repeated",
-			request.Command.Operation, tools.CommandRun(request.Command.Operation))
+			request.Command.Operation, requests.CommandRun(request.Command.Operation))
 	case errors.As(err, &application):
 		trouble.Class = contract.FDBClassOther
 		trouble.Message = fmt.Sprintf("%s: %s; whether it took effect is not known; the state is read again before anything is "+

@@ -8,7 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 // guard decides which workflow may do what with a container. Times are in Unix seconds.
@@ -99,13 +99,13 @@ func (g *guard) hold(request contract.FDBContainerRequest, now int64) contract.F
 	}
 	var others, readers []string
 	for _, user := range g.Users {
-		name := tools.NameFor(request.User, user)
+		name := requests.NameFor(request.User, user)
 		switch {
 		case user.ReadsUntil != 0:
-			readers = tools.WithName(readers, name)
+			readers = requests.WithName(readers, name)
 			g.blamed[user.WorkflowID] = true
 		case user.WorkflowID != request.Of:
-			others = tools.WithName(others, name)
+			others = requests.WithName(others, name)
 		}
 	}
 	switch {
@@ -133,7 +133,7 @@ func (g *guard) hold(request contract.FDBContainerRequest, now int64) contract.F
 
 // busyHolder describes the holder, as far as the requester may know it.
 func (g *guard) busyHolder(request contract.FDBContainerRequest) string {
-	return fmt.Sprintf("%s %s since %s", tools.NameFor(request.User, *g.Holder), g.doing(), details.Stamp(g.Holder.Since))
+	return fmt.Sprintf("%s %s since %s", requests.NameFor(request.User, *g.Holder), g.doing(), details.Stamp(g.Holder.Since))
 }
 
 func (g *guard) doing() string {

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/details"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 // expire expires the newest container and, if that holds all that must be restorable, deletes the older ones.
@@ -100,7 +100,7 @@ func (r *expiryRun) deleteAll(ctx workflow.Context) (contract.FDBExpiryResult, e
 		case len(answer.Others) > 0:
 			kept, shared = append(kept, place.URL), append(shared, place)
 			for _, other := range answer.Others {
-				others = tools.WithName(others, other)
+				others = requests.WithName(others, other)
 			}
 		default:
 			return TurnEnded(r.in.Job, contract.FDBTurnNotYet,
@@ -146,7 +146,7 @@ const fdbGuardTimeout = 3 * time.Minute
 
 // name is the backup's name for people.
 func (r *expiryRun) name() string {
-	return tools.UserName(cmp.Or(r.plan.Owner, r.in.Ref.String()), r.in.Cluster)
+	return requests.UserName(cmp.Or(r.plan.Owner, r.in.Ref.String()), r.in.Cluster)
 }
 
 // user returns the backup, or this turn of it, as a user for guards.
@@ -160,8 +160,8 @@ func (r *expiryRun) user(workflowID string) contract.FDBContainerUser {
 func (r *expiryRun) namesOf(sharing []contract.ObjectRef) []string {
 	var names []string
 	for _, ref := range sharing {
-		names = tools.WithName(names, tools.NameFor(r.user(""), contract.FDBContainerUser{
-			Name: tools.UserName(ref.String(), r.in.Cluster), Cluster: r.in.Cluster, Namespace: ref.Namespace,
+		names = requests.WithName(names, requests.NameFor(r.user(""), contract.FDBContainerUser{
+			Name: requests.UserName(ref.String(), r.in.Cluster), Cluster: r.in.Cluster, Namespace: ref.Namespace,
 		}))
 	}
 	return names
@@ -231,7 +231,7 @@ func (r *expiryRun) guard(
 ) (contract.FDBContainerAnswer, error) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**Waiting** for the guard of container `%s`: %s.",
 		details.OneLine(request.Container), strings.ToLower(summary)))
-	return tools.RequestContainer(ctx, request, fdbGuardTimeout, summary)
+	return requests.ToContainer(ctx, request, fdbGuardTimeout, summary)
 }
 
 // report reports to the backup or the queue, and does not give up.

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
 	"holdfast.dev/holdfast/workflows/workflowtest/property"
 )
 
@@ -226,7 +226,7 @@ func (m *model) conclude(s fdbrestore.Situation) error {
 		return nil
 	}
 	if m.view.BeingDeleted {
-		s.Memory.UnreachableSince = tools.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, s.Now)
+		s.Memory.UnreachableSince = requests.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, s.Now)
 		m.memory = s.Memory
 		if due, _ := fdbrestore.ReleaseDue(s, nil, 10*time.Minute); due {
 			require.False(m, m.lock == "ours" && !m.silent && s.Seen.Failure == nil && s.Seen.Restore != nil &&

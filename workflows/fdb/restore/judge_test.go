@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
 )
 
 func TestJudge(t *testing.T) {
@@ -183,7 +183,7 @@ func TestReleaseDue(t *testing.T) {
 func TestHowLongADatabaseHasNotAnsweredIsRemembered(t *testing.T) {
 	s := with(in("running"), shown("running"), silent, deleted)
 	since := func() int64 {
-		return tools.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, s.Now)
+		return requests.UnreachableSince(s.Memory.UnreachableSince, s.View.Owner, s.Seen.Failure, s.Now)
 	}
 	s.Memory.UnreachableSince = since()
 	assert.Equal(t, noon.Unix(), s.Memory.UnreachableSince)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 // ReleaseDue reports whether an object that is being deleted may be released, with a note for the Event. A restore that runs is
@@ -25,7 +25,7 @@ func ReleaseDue(s Situation, failed *Attempt, limit time.Duration) (due bool, no
 	}
 	blocker := AbortBlocker(s, failed)
 	since := s.Memory.UnreachableSince // 0 unless the blocker is that the database does not answer
-	waited := tools.Unreachable(s.View.Owner, s.Seen.Failure) && since != 0 && s.Now.Sub(time.Unix(since, 0)) >= limit
+	waited := requests.Unreachable(s.View.Owner, s.Seen.Failure) && since != 0 && s.Now.Sub(time.Unix(since, 0)) >= limit
 	if !s.View.ClusterGone && !changed(s.View) && !s.View.NamespaceEnding && !waited {
 		return false, ""
 	}

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/workflows/details"
 	"holdfast.dev/holdfast/workflows/entity"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 	"holdfast.dev/holdfast/workflows/kinds"
 )
 
@@ -125,7 +125,7 @@ func (r *restoreRun) publish(ctx workflow.Context) error {
 // release releases an object whose restore has ended, or cannot be ended.
 func (r *restoreRun) release(ctx workflow.Context) error {
 	m := &r.In.Memory
-	m.UnreachableSince = tools.UnreachableSince(m.UnreachableSince, r.View.Owner, r.seen.Failure, workflow.Now(ctx))
+	m.UnreachableSince = requests.UnreachableSince(m.UnreachableSince, r.View.Owner, r.seen.Failure, workflow.Now(ctx))
 	due, note := ReleaseDue(r.situation(ctx), r.failed, r.resourceTimeout(ctx))
 	if !due {
 		r.In.Memory.Quiet++
@@ -140,7 +140,7 @@ func (r *restoreRun) release(ctx workflow.Context) error {
 		Ref: r.In.Ref, Note: note,
 		Aborted: r.seen.Failure == nil && r.seen.Restore != nil && r.seen.Restore.State == StateAborted,
 	}
-	return tools.ShowRelease(ctx, note, func() error {
+	return requests.ShowRelease(ctx, note, func() error {
 		return r.See(call.LocalFirst(ctx, r.Options.Limits, contract.ReleaseFDBRestore, release))
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 func (r *restoreRun) resourceTimeout(ctx workflow.Context) time.Duration {
@@ -32,7 +32,7 @@ func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
 	if !InspectDue(r.View) {
 		return nil
 	}
-	inspect, limit, attempts := contract.InspectFDBRestore, tools.InspectTimeout, int32(tools.InspectAttempts)
+	inspect, limit, attempts := contract.InspectFDBRestore, requests.InspectTimeout, int32(requests.InspectAttempts)
 	if resolve {
 		inspect = inspect.WithSummary("Find out what would be restored, and whether the destination is fit for it")
 		limit = resolveTimeout
@@ -42,16 +42,16 @@ func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
 	}
 	seen, err := call.Execute(ctx, workflow.ActivityOptions{
 		TaskQueue:              contract.FDBTaskQueue(r.In.Cluster),
-		ScheduleToStartTimeout: tools.PickUp,
+		ScheduleToStartTimeout: requests.PickUp,
 		StartToCloseTimeout:    limit,
-		HeartbeatTimeout:       tools.Heartbeat,
+		HeartbeatTimeout:       requests.Heartbeat,
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: call.RetryInterval, MaximumAttempts: attempts},
 	}, inspect, contract.FDBRestoreInspect{Ref: r.In.Ref, Resolve: resolve})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
 	if err != nil {
-		seen = contract.FDBRestoreInspection{Failure: tools.FailureOf(r.In.Cluster, err)}
+		seen = contract.FDBRestoreInspection{Failure: requests.FailureOf(r.In.Cluster, err)}
 	}
 	if seen.Failure != nil {
 		seen.Restore = before
@@ -63,7 +63,7 @@ func (r *restoreRun) inspect(ctx workflow.Context, resolve bool) error {
 
 // operate does what is due, one step after the other.
 func (r *restoreRun) operate(ctx workflow.Context) error {
-	for range tools.MaxCommandsInRow {
+	for range requests.MaxCommandsInRow {
 		if err := r.report(ctx); err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (r *restoreRun) request(ctx workflow.Context, request contract.FDBCommandRe
 	if r.View.NamespaceEnding {
 		wait = endingWait
 	}
-	answer, answered, err := tools.RequestOwner(ctx, r.In.Cluster, request, summary, wait)
+	answer, answered, err := requests.ToOwner(ctx, r.In.Cluster, request, summary, wait)
 	if err == nil && answered && !request.Leave {
 		r.In.Memory.Owner, r.opposed, r.news = request.Cluster, answer.Opposed, false
 	}
@@ -170,7 +170,7 @@ func (r *restoreRun) request(ctx workflow.Context, request contract.FDBCommandRe
 }
 
 func (r *restoreRun) name() string {
-	return tools.UserName("restore "+r.In.Ref.String(), r.In.Cluster)
+	return requests.UserName("restore "+r.In.Ref.String(), r.In.Cluster)
 }
 
 // leave signs the restore off with the owner that knows of it.
@@ -222,7 +222,7 @@ func (r *restoreRun) requestContainer(
 	ctx workflow.Context, request contract.FDBContainerRequest, summary string,
 ) (answer contract.FDBContainerAnswer, err error) {
 	request.User.Name, request.User.Cluster, request.User.Namespace = r.name(), r.In.Cluster, r.In.Ref.Namespace
-	answer, err = tools.RequestContainer(ctx, request, tools.GuardTimeout, summary)
+	answer, err = requests.ToContainer(ctx, request, requests.GuardTimeout, summary)
 	if err == nil || temporal.IsCanceledError(err) {
 		return answer, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
-	"holdfast.dev/holdfast/workflows/fdb/tools"
+	"holdfast.dev/holdfast/workflows/fdb/requests"
 )
 
 const (
@@ -71,7 +71,7 @@ func (r *restoreRun) runTask(
 		TaskQueue:              contract.FDBTaskQueue(r.In.Cluster),
 		ScheduleToCloseTimeout: max(0, deadline.Sub(workflow.Now(ctx))) + restoreTaskAttempt,
 		StartToCloseTimeout:    restoreTaskAttempt,
-		HeartbeatTimeout:       tools.Heartbeat,
+		HeartbeatTimeout:       requests.Heartbeat,
 		RetryPolicy:            retry,
 	}, contract.FinalizeFDBRestore.WithSummary("Check the end of the restore: "+name),
 		contract.FDBRestoreTaskStep{Ref: r.In.Ref, Task: name, Deadline: deadline})
@@ -87,7 +87,8 @@ func (r *restoreRun) runTask(
 		if temporal.IsCanceledError(err) {
 			return outcome, false, err
 		}
-		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be checked: %s", name, tools.FailureOf(r.In.Cluster, err).Message)}
+		problem := requests.FailureOf(r.In.Cluster, err).Message
+		outcome.Errors.Cluster = []string{fmt.Sprintf("%s could not be checked: %s", name, problem)}
 	}
 	return outcome, true, nil
 }

@@ -1,4 +1,4 @@
-package queue_test
+package expiryqueue_test
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package activitytest
+package fake
 
 import (
 	"context"
@@ -11,37 +11,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/backup"
 	"holdfast.dev/holdfast/activities/fdb/gather"
-	"holdfast.dev/holdfast/k8s"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	foundationdbv1beta2 "holdfast.dev/holdfast/k8s/api/foundationdb/v1beta2"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// SetDeletionFinalizer sets spec.expiry.deletionFinalizer.
-func (w *FDBWorld) SetDeletionFinalizer(t *testing.T, requested bool) {
-	t.Helper()
-	object := w.Object(t)
-	object.Spec.Expiry.DeletionFinalizer = new(requested)
-	require.NoError(t, w.Update(t.Context(), object))
-}
-
-// Gone reports whether the FoundationDBBackup is gone.
-func (w *FDBWorld) Gone(t *testing.T) bool {
-	t.Helper()
-	err := w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, &fdbv1alpha1.FoundationDBBackup{})
-	return apierrors.IsNotFound(err)
-}
-
 // FDBWorld is a Kubernetes cluster in memory with a FoundationDBBackup and everything that it needs.
 type FDBWorld struct {
 	client.Client
-	backups *backup.Activities
+	Backups *backup.Activities
 	events  chan string
 	// writes are "verb kind". Before is called before each write.
 	writes []string
@@ -69,7 +53,7 @@ func NewFDBWorld(objects ...client.Object) *FDBWorld {
 	}
 	recorder := events.NewFakeRecorder(100)
 	w.events = recorder.Events
-	base := fakeclient.NewClientBuilder().WithScheme(k8s.Scheme()).WithStatusSubresource(&fdbv1alpha1.FoundationDBBackup{}).
+	base := fake.NewClientBuilder().WithScheme(scheme()).WithStatusSubresource(&fdbv1alpha1.FoundationDBBackup{}).
 		WithObjects(append(objects, object, cluster, secret, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}})...)
 	w.Client = base.WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
@@ -87,7 +71,7 @@ func NewFDBWorld(objects ...client.Object) *FDBWorld {
 			return c.SubResource(sub).Patch(ctx, o, p, options...)
 		},
 	}).Build()
-	w.backups = &backup.Activities{
+	w.Backups = &backup.Activities{
 		Cluster:  activities.Cluster{Client: w.Client, Events: recorder, Paused: activities.NeverPaused},
 		Gatherer: &gather.Gatherer{Reader: w.Client},
 	}
@@ -104,18 +88,19 @@ func kindOf(o client.Object) string {
 	return "other"
 }
 
-// do runs an activity like a worker.
-func (w *FDBWorld) do(t *testing.T, name string, in any) (contract.FDBBackupView, error) {
+// SetDeletionFinalizer sets spec.expiry.deletionFinalizer.
+func (w *FDBWorld) SetDeletionFinalizer(t *testing.T, requested bool) {
 	t.Helper()
-	return Performed[contract.FDBBackupView](t, w.backups, name, in)
+	object := w.Object(t)
+	object.Spec.Expiry.DeletionFinalizer = new(requested)
+	require.NoError(t, w.Update(t.Context(), object))
 }
 
-// Must runs an activity that succeeds.
-func (w *FDBWorld) Must(t *testing.T, name string, in any) contract.FDBBackupView {
+// Gone reports whether the FoundationDBBackup is gone.
+func (w *FDBWorld) Gone(t *testing.T) bool {
 	t.Helper()
-	view, err := w.do(t, name, in)
-	require.NoError(t, err)
-	return view
+	err := w.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "lab"}, &fdbv1alpha1.FoundationDBBackup{})
+	return apierrors.IsNotFound(err)
 }
 
 // Object reads the FoundationDBBackup.

@@ -1,4 +1,4 @@
-package tools
+package requests
 
 import (
 	"slices"
@@ -13,11 +13,11 @@ import (
 	"holdfast.dev/holdfast/workflows/details"
 )
 
-// RequestOwner sends a request to the owner of a FoundationDB cluster. The command, if there is one, may begin within wait, and
+// ToOwner sends a request to the owner of a FoundationDB cluster. The command, if there is one, may begin within wait, and
 // runs on the tools' queue of the Kubernetes cluster. With a wait below contract.FDBRequestWait the request is sent once, and
 // limited to twice that time. An owner that does not answer is no error but an outcome that does not say whether anything was
 // done.
-func RequestOwner(
+func ToOwner(
 	ctx workflow.Context, cluster string, request contract.FDBCommandRequest, summary string, wait time.Duration,
 ) (answer contract.FDBCommandAnswer, answered bool, err error) {
 	request.Member.WorkflowID = workflow.GetInfo(ctx).WorkflowExecution.ID
@@ -45,9 +45,9 @@ func RequestOwner(
 	}}}, false, nil
 }
 
-// RequestContainer sends a request to the guard of a container, and waits for the answer at most for timeout. The user is this
+// ToContainer sends a request to the guard of a container, and waits for the answer at most for timeout. The user is this
 // workflow, unless the request names another.
-func RequestContainer(
+func ToContainer(
 	ctx workflow.Context, request contract.FDBContainerRequest, timeout time.Duration, summary string,
 ) (contract.FDBContainerAnswer, error) {
 	if request.User.WorkflowID == "" {
