@@ -13,6 +13,8 @@ import (
 // NonAdminBackup. The workflow calls it at every quarter of the timeout, so that a stall is reported in time even if one check
 // fails. An error means that it could not be checked now.
 func (b *Activities) CheckStall(ctx context.Context, step contract.BackupStep) (contract.BackupView, error) {
+	ctx, cancel := context.WithTimeout(ctx, velero.StallLookup)
+	defer cancel()
 	return b.object().Update(ctx, step.Ref, func(o *Objects) error {
 		if o.Backup == nil || o.View(b.now()).Velero.Stalled {
 			return nil

@@ -34,7 +34,7 @@ func (o *Objects) View() contract.LocationView {
 		view.Remains, view.Held = o.remains(), o.held()
 		return view
 	}
-	o.judgedView(&view)
+	o.validationView(&view)
 	spec, approval := o.InForce()
 	view.Approval = approval
 	view.Requested = o.requested()
@@ -63,7 +63,7 @@ func (o *Objects) copyKept() bool {
 		(o.Secret == nil || o.Copy.GetAnnotations()[oadpv1alpha1.CopiedVersionAnnotation] == VersionOf(o.Secret))
 }
 
-func (o *Objects) judgedView(view *contract.LocationView) {
+func (o *Objects) validationView(view *contract.LocationView) {
 	condition := o.accepted()
 	if condition == nil {
 		return

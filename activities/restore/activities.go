@@ -98,6 +98,8 @@ func (r *Activities) volumes(
 
 // CheckStall checks whether Velero has finished a restore without writing it to the object, in the same way as for a backup.
 func (r *Activities) CheckStall(ctx context.Context, step contract.RestoreStep) (contract.RestoreView, error) {
+	ctx, cancel := context.WithTimeout(ctx, velero.StallLookup)
+	defer cancel()
 	return r.object().Update(ctx, step.Ref, func(o *Objects) error {
 		if o.Restore == nil || o.View().Velero.Stalled {
 			return nil

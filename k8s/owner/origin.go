@@ -27,10 +27,10 @@ import (
 //
 // Callers, the evidence that each needs, and why (packages of activities by their last element):
 //
-//	starter/watch               Hint; location_events Called, since it builds a reference from the UID
-//	starter/watch/queue         Names: it writes the status of the object that is named
+//	starter/watch           Hint; location_events Called, since it builds a reference from the UID
+//	starter/watch/queue     Names: it writes the status of the object that is named
 //	backup, restore         Claimed to read, Names before anything else; backups MayHold too, since they come from buckets
-//	backup (released)       the Velero Backup's Names, or Derived if that is gone
+//	backup (ledger)         the Velero Backup's Names, or Derived if that is gone
 //	download, finalization  Names, Named; Tenants and MayHold, since a URL is signed with the location's keys
 //	k8s/policy, location    Claimed to read, Called before a location is used, changed, or deleted
 //	synchronization         Proven backups, in a location that is MadeFor its owner: they become a tenant's objects

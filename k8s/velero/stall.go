@@ -16,8 +16,9 @@ import (
 const (
 	downloadPoll    = 100 * time.Millisecond
 	downloadCleanup = 2 * time.Second
-	// stallLookup leaves time for the clean-up and a patch within the workflow's limit of ten seconds.
-	stallLookup = 7 * time.Second
+	// StallLookup is how long a check may take, retries after conflicts included. It leaves time for the clean-up within the
+	// workflow's limit of ten seconds.
+	StallLookup = 7 * time.Second
 )
 
 // Stalled reports whether Velero has finished the Backup or Restore that was made for a tenant's object without writing it
@@ -28,8 +29,6 @@ func Stalled(ctx context.Context, cluster client.Client, object, made client.Obj
 	if StateOf(PhaseOf(made)) != StateInProgress {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, stallLookup)
-	defer cancel()
 	age, err := lastFileAge(ctx, cluster, object, made)
 	if err != nil {
 		return false, fmt.Errorf("check whether Velero has finished %s/%s: %w", made.GetNamespace(), made.GetName(), err)

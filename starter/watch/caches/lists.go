@@ -33,12 +33,14 @@ func newInformer(trim toolscache.TransformFunc, refused func(error)) func(
 		inner := toolscache.ToListerWatcherWithContext(lists)
 		return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return listTrimmed(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-					return outlast(ctx, refused, func() (runtime.Object, error) { return inner.ListWithContext(ctx, options) })
-				}, options, trim)
+				return listTrimmed(ctx, inner.ListWithContext, options, trim, refused)
 			},
 			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-				return outlast(ctx, refused, func() (watch.Interface, error) { return inner.WatchWithContext(ctx, options) })
+				limit := 0
+				if options.SendInitialEvents != nil {
+					limit = streamFailures
+				}
+				return outlast(ctx, refused, limit, func() (watch.Interface, error) { return inner.WatchWithContext(ctx, options) })
 			},
 		}, kind, resync, indexers)
 	}
@@ -47,55 +49,63 @@ func newInformer(trim toolscache.TransformFunc, refused func(error)) func(
 type listFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
 
 // listTrimmed reads all pages of a list, whichever page was requested, and returns them as one. The API server splits only
-// consistent reads into pages: those without a resource version.
+// consistent reads into pages: those without a resource version. A page is read again after an outage; other lists read theirs
+// meanwhile.
 func listTrimmed(
-	ctx context.Context, list listFunc, options metav1.ListOptions, trim toolscache.TransformFunc,
+	ctx context.Context, list listFunc, options metav1.ListOptions, trim toolscache.TransformFunc, refused func(error),
 ) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	options.Limit, options.Continue = pageSize, ""
 	var all []runtime.Object
 	for {
-		page, next, err := trimmedPage(ctx, list, options, trim, &all)
+		read, err := outlast(ctx, refused, 0, func() (page, error) { return trimmedPage(ctx, list, options, trim) })
 		if err != nil {
 			return nil, err
 		}
-		if options.Continue = next; next != "" {
+		all = append(all, read.items...)
+		if options.Continue = read.next; read.next != "" {
 			continue
 		}
-		if err := meta.SetList(page, all); err != nil {
+		if err := meta.SetList(read.list, all); err != nil {
 			return nil, fmt.Errorf("put the pages of a list together: %w", err)
 		}
-		return page, nil
+		return read.list, nil
 	}
 }
 
-// trimmedPage adds the objects of one page, and returns the page without them.
+// page is a part of a list.
+type page struct {
+	list  runtime.Object
+	items []runtime.Object // trimmed
+	next  string
+}
+
 func trimmedPage(
-	ctx context.Context, list listFunc, options metav1.ListOptions, trim toolscache.TransformFunc, all *[]runtime.Object,
-) (page runtime.Object, next string, err error) {
+	ctx context.Context, list listFunc, options metav1.ListOptions, trim toolscache.TransformFunc,
+) (read page, err error) {
 	select {
 	case pages <- struct{}{}:
 	case <-ctx.Done():
-		return nil, "", ctx.Err()
+		return page{}, ctx.Err()
 	}
 	defer func() { <-pages }()
-	if page, err = list(ctx, options); err != nil {
-		return nil, "", err
+	if read.list, err = list(ctx, options); err != nil {
+		return page{}, err
 	}
-	err = meta.EachListItem(page, func(item runtime.Object) error {
+	err = meta.EachListItem(read.list, func(item runtime.Object) error {
 		kept, err := trim(item)
-		*all = append(*all, kept.(runtime.Object))
+		read.items = append(read.items, kept.(runtime.Object))
 		return err
 	})
 	if err != nil {
-		return nil, "", fmt.Errorf("trim a page: %w", err)
+		return page{}, fmt.Errorf("trim a page: %w", err)
 	}
-	accessor, err := meta.ListAccessor(page)
+	accessor, err := meta.ListAccessor(read.list)
 	if err != nil {
-		return nil, "", fmt.Errorf("read a page: %w", err)
+		return page{}, fmt.Errorf("read a page: %w", err)
 	}
-	next = accessor.GetContinue()
+	read.next = accessor.GetContinue()
 	accessor.SetContinue("")
 	accessor.SetRemainingItemCount(nil)
-	return page, next, nil
+	return read, nil
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,6 +24,8 @@ import (
 )
 
 var errAway = errors.New("connection refused")
+
+func ignored(error) {}
 
 // trimmed keeps of a NonAdminBackup the metadata.
 var trimmed = Transform([]*Kind{New(Kind{}, func(kept, _ *oadpv1alpha1.NonAdminBackup) {
@@ -50,7 +56,7 @@ func (s *oldServer) list(_ context.Context, options metav1.ListOptions) (runtime
 
 func TestAListIsReadAndTrimmedPageByPage(t *testing.T) {
 	server := &oldServer{t: t}
-	got, err := listTrimmed(t.Context(), server.list, metav1.ListOptions{ResourceVersion: "0", Limit: 500}, trimmed)
+	got, err := listTrimmed(t.Context(), server.list, metav1.ListOptions{ResourceVersion: "0", Limit: 500}, trimmed, ignored)
 	require.NoError(t, err)
 	list := got.(*oadpv1alpha1.NonAdminBackupList)
 	require.Len(t, list.Items, 3)
@@ -64,10 +70,10 @@ func TestAListIsReadAndTrimmedPageByPage(t *testing.T) {
 
 func TestAListThatFailsIsNoShorterList(t *testing.T) {
 	server := &oldServer{t: t, failAt: 2}
-	_, err := listTrimmed(t.Context(), server.list, metav1.ListOptions{}, trimmed)
+	_, err := listTrimmed(t.Context(), server.list, metav1.ListOptions{}, trimmed, ignored)
 	require.ErrorIs(t, err, errAway)
 	server.failAt = 0
-	_, err = listTrimmed(t.Context(), server.list, metav1.ListOptions{}, trimmed)
+	_, err = listTrimmed(t.Context(), server.list, metav1.ListOptions{}, trimmed, ignored)
 	require.NoError(t, err, "the next one waits for nothing")
 }
 
@@ -76,8 +82,30 @@ func TestOnePageIsReadAtATime(t *testing.T) {
 	defer func() { <-pages }()
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	_, err := listTrimmed(ctx, (&oldServer{t: t}).list, metav1.ListOptions{}, trimmed)
+	_, err := listTrimmed(ctx, (&oldServer{t: t}).list, metav1.ListOptions{}, trimmed, ignored)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A kind whose list fails for ever, for lack of a right or of a webhook, keeps no other kind from its pages.
+func TestAListThatIsRetriedKeepsNoOtherFromItsPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		failing := func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, errNoRight }
+		var refusals atomic.Int32
+		var running sync.WaitGroup
+		running.Go(func() {
+			_, err := listTrimmed(ctx, failing, metav1.ListOptions{}, trimmed, func(error) { refusals.Add(1) })
+			assert.Error(t, err, "it ends with its context")
+		})
+		synctest.Wait()
+		got, err := listTrimmed(ctx, (&oldServer{t: t}).list, metav1.ListOptions{}, trimmed, ignored)
+		require.NoError(t, err)
+		assert.Len(t, got.(*oadpv1alpha1.NonAdminBackupList).Items, 3)
+		time.Sleep(time.Minute)
+		assert.Greater(t, refusals.Load(), int32(50), "and it is retried")
+		stop()
+		running.Wait()
+	})
 }
 
 // An informer asks a server that cannot stream for pages, and one that can for a stream.
@@ -95,7 +123,7 @@ func TestAnInformerReadsPagesWhereListsAreNotStreamed(t *testing.T) {
 		},
 	}
 	assert.False(t, watchlist.DoesClientNotSupportWatchListSemantics(lists))
-	informer := newInformer(trimmed, func(error) {})(lists, &oadpv1alpha1.NonAdminBackup{}, 0, toolscache.Indexers{})
+	informer := newInformer(trimmed, ignored)(lists, &oadpv1alpha1.NonAdminBackup{}, 0, toolscache.Indexers{})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

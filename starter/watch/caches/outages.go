@@ -3,29 +3,45 @@ package caches
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/klog/v2"
 )
 
-// retryInterval is how often a list or a watch is tried again during an outage. The reflector's own backoff grows to a minute,
-// and it does not know when the API server is back.
-const retryInterval = time.Second
+const (
+	// retryInterval is how often a list or a watch is tried again during an outage. The reflector's own backoff grows to half a
+	// minute, and it does not know when the API server is back.
+	retryInterval = time.Second
+	// failuresLogged: the first of this many failures in a row is logged.
+	failuresLogged = 60
+	// streamFailures is how many bad answers in a row it takes to list in pages instead of a stream: a proxy may not let it pass.
+	streamFailures = 30
+)
 
-// outlast calls do until the outage of the API server that made it fail is over, and logs its beginning. Each refusal is passed
-// to refused: an API server that is starting refuses what is granted. All other answers are the reflector's to handle.
-func outlast[T any](ctx context.Context, refused func(error), do func() (T, error)) (T, error) {
-	for failures := 0; ; failures++ {
+// outlast calls do until the outage of the API server that made it fail is over. Each refusal is passed to refused: an API server
+// that is starting refuses what is granted. All other answers, and after the given number in a row (0: no limit) also those that
+// an outage may give, are the reflector's to handle.
+func outlast[T any](ctx context.Context, refused func(error), limit int, do func() (T, error)) (T, error) {
+	for failures, answers := 0, 0; ; failures++ {
 		result, err := do()
 		if !away(err) {
 			return result, err
 		}
+		if answers++; unreachable(err) {
+			answers = 0
+		}
+		if answers == limit && limit > 0 {
+			return result, err
+		}
 		refused(err)
-		if failures == 0 {
-			klog.FromContext(ctx).Error(err, "Failed to list or watch; it is retried every second")
+		if failures%failuresLogged == 0 {
+			klog.FromContext(ctx).Error(err, "Failed to list or watch; it is retried every second", "failures", failures+1)
 		}
 		select {
 		case <-ctx.Done():
@@ -42,11 +58,19 @@ func away(err error) bool {
 	case err == nil, errors.Is(err, context.Canceled):
 		return false
 	case !errors.As(err, &status):
-		return true
+		return unreachable(err)
 	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge): // its data are older than the cache
 		return false
 	}
 	code := status.Status().Code
 	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests ||
 		code == http.StatusUnauthorized || code == http.StatusForbidden
+}
+
+// unreachable reports whether a request got no answer. A certificate that cannot be verified and an answer that cannot be decoded
+// are none of these errors.
+func unreachable(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsTimeout(err) ||
+		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }

@@ -2,9 +2,13 @@ package caches
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"syscall"
 	"testing"
@@ -44,6 +48,10 @@ func TestWhichErrorsAreAnOutage(t *testing.T) {
 		"none":                          {nil, false},
 		"the connection is refused":     {errRefused, true},
 		"it does not answer":            {context.DeadlineExceeded, true},
+		"it closes the connection":      {&url.Error{Op: "Get", URL: "https://api", Err: io.EOF}, true},
+		"it breaks off its answer":      {fmt.Errorf("unexpected error when reading response body: %w", io.ErrUnexpectedEOF), true},
+		"its certificate is another's":  {&url.Error{Op: "Get", URL: "https://api", Err: x509.UnknownAuthorityError{}}, false},
+		"its answer is not understood":  {errors.New("unable to decode an event from the watch stream"), false},
 		"it starts":                     {errNotReady, true},
 		"it starts without rights":      {errNoRight, true},
 		"it starts without accounts":    {apierrors.NewUnauthorized("starting"), true},
@@ -132,4 +140,19 @@ func TestAnInformerCatchesUpSoonAfterAnOutage(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A proxy may answer each streamed list with an error. Then the reflector reads pages.
+func TestAStreamThatIsNotLetThroughIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := 0
+		_, err := outlast(t.Context(), ignored, streamFailures, func() (any, error) {
+			if answers++; answers%10 == 0 && answers < 50 {
+				return nil, errRefused // that is an outage
+			}
+			return nil, errNotReady
+		})
+		require.ErrorIs(t, err, errNotReady)
+		assert.Equal(t, 40+streamFailures, answers)
+	})
 }
