@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
-// What CONTRIBUTING.md promises of a kind, imports and generated files aside.
+// What CONTRIBUTING.md promises of a kind, imports, the rights of tenants and generated files aside.
 const (
 	mostPlaces = 6
 	mostLines  = 4
@@ -33,7 +33,7 @@ var (
 		{"workflows/register.go", "import (\n", "import (\n\t\"holdfast.dev/holdfast/workflows/puppet\"\n"},
 		{"worker/velero.go", "import (\n", "import (\n\t\"holdfast.dev/holdfast/activities/puppet\"\n"},
 	}
-	// kindRights are not derived: what tenants may do is for a person to say.
+	// kindRights are in two roles, to edit and to view, and not derived: what tenants may do is for a person to say.
 	kindRights = []edit{
 		{"deploy/rbac/tenants.yaml", "resources: [backupplans]", "resources: [backupplans, puppets]"},
 	}

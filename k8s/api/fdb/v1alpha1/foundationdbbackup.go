@@ -5,6 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+func init() {
+	Configuration = append(Configuration, ResourceFoundationDBBackups)
+	SchemeBuilder.Register(known(&FoundationDBBackup{}, &FoundationDBBackupList{}))
+}
+
 // FoundationDBBackup is a continuous backup of a FoundationDB cluster of the same namespace to an object store.
 //
 // +kubebuilder:object:root=true

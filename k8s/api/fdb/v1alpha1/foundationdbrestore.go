@@ -4,6 +4,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+func init() {
+	Requests = append(Requests, ResourceFoundationDBRestores)
+	SchemeBuilder.Register(known(&FoundationDBRestore{}, &FoundationDBRestoreList{}))
+}
+
 // FoundationDBRestore is a single restore of a backup into a FoundationDB cluster of the same namespace.
 //
 // +kubebuilder:object:root=true

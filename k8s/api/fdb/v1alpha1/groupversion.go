@@ -11,7 +11,7 @@ var (
 	GroupVersion = schema.GroupVersion{Group: "fdb.holdfast.dev", Version: "v1alpha1"}
 
 	// SchemeBuilder collects the functions that add this package's kinds to a scheme.
-	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+	SchemeBuilder = runtime.NewSchemeBuilder(addGroup)
 
 	// AddToScheme adds this package's kinds to a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
@@ -26,17 +26,23 @@ const (
 	ResourceFoundationDBRestores = "foundationdbrestores"
 )
 
-// Every kind of this package is in one of these lists, by its resource.
+// Every kind of this package is in one of these lists, by its resource. It adds itself, in its file.
 var (
 	// Configuration is what tenants want back with a restore, without what Holdfast has recorded of it.
-	Configuration = []string{ResourceFoundationDBBackups}
+	Configuration []string
 	// Requests are never restored: each would be carried out again.
-	Requests = []string{ResourceFoundationDBRestores}
+	Requests []string
 )
 
-func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion,
-		&FoundationDBBackup{}, &FoundationDBBackupList{}, &FoundationDBRestore{}, &FoundationDBRestoreList{})
+func addGroup(scheme *runtime.Scheme) error {
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
+}
+
+// known returns a function that adds types to a scheme.
+func known(types ...runtime.Object) func(*runtime.Scheme) error {
+	return func(scheme *runtime.Scheme) error {
+		scheme.AddKnownTypes(GroupVersion, types...)
+		return nil
+	}
 }

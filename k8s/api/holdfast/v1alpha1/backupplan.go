@@ -5,6 +5,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+func init() {
+	Configuration = append(Configuration, ResourceBackupPlans)
+	SchemeBuilder.Register(known(&BackupPlan{}, &BackupPlanList{}))
+}
+
 // BackupPlan makes NonAdminBackups of its namespace by a schedule, and deletes the older ones of those that it has made.
 //
 // +kubebuilder:object:root=true

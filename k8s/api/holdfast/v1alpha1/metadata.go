@@ -8,10 +8,10 @@ const KindBackupPlan = "BackupPlan"
 // ResourceBackupPlans is the plural resource name.
 const ResourceBackupPlans = "backupplans"
 
-// Every kind of this package is in one of these lists, by its resource.
+// Every kind of this package is in one of these lists, by its resource. It adds itself, in its file.
 var (
 	// Configuration is what tenants want back with a restore, without what Holdfast has recorded of it.
-	Configuration = []string{ResourceBackupPlans}
+	Configuration []string
 	// Requests are never restored: each would be carried out again.
 	Requests []string
 )
