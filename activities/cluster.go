@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
+	"holdfast.dev/holdfast/k8s/kstatus"
 )
 
 // Cluster is the Kubernetes cluster on which activities act.
@@ -40,17 +41,20 @@ func (c Cluster) recordRetried(object runtime.Object, info activity.Info) {
 
 // PatchObject sends the change that change makes to an object outside its status. It reports whether there was one.
 func (c Cluster) PatchObject(ctx context.Context, object client.Object, change func()) (bool, error) {
-	return patch(object, change, func(difference client.Patch) error { return c.Client.Patch(ctx, object, difference) })
-}
-
-// PatchStatus is PatchObject for the status.
-func (c Cluster) PatchStatus(ctx context.Context, object client.Object, change func()) (bool, error) {
-	return patch(object, change, func(difference client.Patch) error { return c.Client.Status().Patch(ctx, object, difference) })
-}
-
-func patch(object client.Object, change func(), send func(client.Patch) error) (bool, error) {
 	before := object.DeepCopyObject().(client.Object)
 	change()
+	return patch(before, object, func(difference client.Patch) error { return c.Client.Patch(ctx, object, difference) })
+}
+
+// PatchStatus is PatchObject for the status, which it completes by package kstatus.
+func (c Cluster) PatchStatus(ctx context.Context, object client.Object, change func()) (bool, error) {
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	kstatus.Summarize(before, object)
+	return patch(before, object, func(difference client.Patch) error { return c.Client.Status().Patch(ctx, object, difference) })
+}
+
+func patch(before, object client.Object, send func(client.Patch) error) (bool, error) {
 	if equality.Semantic.DeepEqual(before, object) {
 		return false, nil
 	}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -25,7 +26,7 @@ func (o *Objects) View() contract.DownloadView {
 	view.BeingDeleted = !o.NADR.DeletionTimestamp.IsZero()
 	view.Expired = o.expired()
 	view.Answered = answered(o.NADR)
-	view.Validated = o.judged()
+	view.Validated = o.validated()
 	view.Refused = view.Validated && o.Verdict != nil && !o.Verdict.Available
 	return view
 }
@@ -48,12 +49,12 @@ func answered(nadr *oadpv1alpha1.NonAdminDownloadRequest) bool {
 		processed.Status == metav1.ConditionTrue && processed.ObservedGeneration == nadr.Generation
 }
 
-// judged: the one condition is about the present generation, and agrees with the present verdict.
-func (o *Objects) judged() bool {
+// validated: the one condition is about the present generation, and agrees with the present verdict.
+func (o *Objects) validated() bool {
 	if o.Verdict == nil {
 		return answered(o.NADR)
 	}
-	conditions := o.NADR.Status.Conditions
+	conditions := kstatus.Others(o.NADR.Status.Conditions)
 	if len(conditions) != 1 || conditions[0].ObservedGeneration != o.NADR.Generation {
 		return false
 	}

@@ -109,7 +109,7 @@ func planColumns(ctx context.Context, t *testing.T, stack *env.Env) {
 		{"type":"ObjectiveMet","status":"False","reason":"Stale","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}],
 		"paused":"Operator","nextRun":"2026-01-02T00:00:00Z","lastGood":{"name":"a","time":"2026-01-01T00:00:00Z"}}}`))
 	require.NoError(t, stack.Client().Status().Patch(ctx, object.DeepCopy(), patch))
-	lines := strings.Split(strings.TrimSpace(mustKubectl(ctx, t, stack, env.Admin, "get", "plan", "-n", fdbNamespace, "columns")), "\n")
+	lines := strings.Split(strings.TrimSpace(mustKubectl(ctx, t, stack, env.Admin, "get", "bplan", "-n", fdbNamespace, "columns")), "\n")
 	require.Len(t, lines, 2)
 	assert.Equal(t, []string{"NAME", "SCHEDULE", "PAUSED", "LAST-GOOD", "NEXT-RUN", "OBJECTIVE", "READY"}, strings.Fields(lines[0]))
 	shown := strings.Fields(lines[1])

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -84,12 +85,13 @@ func (x *tenant) awaitRefusal(request *nadr, kind oadpv1alpha1.NonAdminCondition
 	})
 }
 
-// downloadCondition is the one condition that a request has at a time.
+// downloadCondition is the one condition that a request has at a time, besides those that sum it up.
 func downloadCondition(request *nadr) metav1.Condition {
-	if len(request.Status.Conditions) != 1 {
+	only := kstatus.Others(request.Status.Conditions)
+	if len(only) != 1 {
 		return metav1.Condition{}
 	}
-	return request.Status.Conditions[0]
+	return only[0]
 }
 
 // awaitOver waits until neither the request nor what was made for it is there, and for the end of its workflow.

@@ -69,16 +69,16 @@ func TestKindsAreServedUnderTheNamesPeopleUse(t *testing.T) {
 		columns       []string
 	}{
 		holdfastv1alpha1.KindBackupPlan: {
-			holdfastv1alpha1.GroupVersion, holdfastv1alpha1.ResourceBackupPlans, "plan",
-			[]string{"Schedule", "Paused", "Last-Good", "Next-Run", "Objective", "Ready"},
+			holdfastv1alpha1.GroupVersion, holdfastv1alpha1.ResourceBackupPlans, "bplan",
+			[]string{"Schedule", "Paused", "Last-Good", "Next-Run", "Objective", "Ready", "Reason"},
 		},
 		fdbv1alpha1.KindFoundationDBBackup: {
 			fdbv1alpha1.GroupVersion, fdbv1alpha1.ResourceFoundationDBBackups, "fdbb",
-			[]string{"Generation", "Ready", "Reconciled", "Oldest-Data", "Latest-Restorable", "Age"},
+			[]string{"Generation", "Ready", "Reconciled", "Oldest-Data", "Latest-Restorable", "Age", "Reason"},
 		},
 		fdbv1alpha1.KindFoundationDBRestore: {
 			fdbv1alpha1.GroupVersion, fdbv1alpha1.ResourceFoundationDBRestores, "fdbr",
-			[]string{"Ready", "State", "Percent", "Restored-Version", "Age"},
+			[]string{"Ready", "State", "Percent", "Restored-Version", "Age", "Reason"},
 		},
 	}
 	crds := definitions(t)
@@ -91,6 +91,8 @@ func TestKindsAreServedUnderTheNamesPeopleUse(t *testing.T) {
 			require.Equal(t, apiextensionsv1.NamespaceScoped, crd.Spec.Scope)
 			require.Equal(t, tt.plural, crd.Spec.Names.Plural)
 			require.Equal(t, []string{tt.short}, crd.Spec.Names.ShortNames)
+			require.Equal(t, []string{"holdfast"}, crd.Spec.Names.Categories)
+			require.NotEmpty(t, version.SelectableFields)
 			require.NotNil(t, version.Subresources.Status)
 			var columns []string
 			for _, column := range version.AdditionalPrinterColumns {
@@ -146,13 +148,13 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 }
 
 // A description names what the API server sets, allows and refuses: values, defaults and limits. The descriptions of conditions
-// are Kubernetes' own.
+// are Kubernetes' own. The default of a status is for tools, see observedGeneration.
 func TestDescriptionsNameValuesDefaultsAndLimits(t *testing.T) {
 	checked := 0
 	for kind, crd := range definitions(t) {
 		for _, part := range []string{"spec", "status"} {
 			walk(part, rootOf(crd).Properties[part], func(path string, s schema) {
-				if strings.Contains(path, "conditions[]") || strings.HasSuffix(path, "[]") {
+				if path == "status" || strings.Contains(path, "conditions[]") || strings.HasSuffix(path, "[]") {
 					return
 				}
 				for what, value := range required(s) {

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/agents"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -79,7 +80,10 @@ func TestARestoredFoundationDBBackupHasNoDataYet(t *testing.T) {
 	require.Empty(t, view.Backups)
 	require.False(t, view.Observed)
 	require.Equal(t, []string{"status backup", "patch backup"}, w.Wrote())
-	require.Equal(t, fdbv1alpha1.FoundationDBBackupStatus{UID: "u"}, w.Object(t).Status)
+	begun := w.Object(t).Status
+	require.Equal(t, []string{kstatus.ConditionReconciling}, []string{begun.Conditions[0].Type})
+	begun.Conditions = nil
+	require.Equal(t, fdbv1alpha1.FoundationDBBackupStatus{UID: "u"}, begun)
 	must(t, w, contract.ObserveFDBBackup.Name, fdbStep)
 	require.Empty(t, w.Wrote(), "once")
 }

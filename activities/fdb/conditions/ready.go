@@ -38,23 +38,11 @@ var precedence = []string{
 // unknown are the reasons of conditions which say that the state could not be read.
 var unknown = []string{fdbv1alpha1.ReasonClusterUnreachable, fdbv1alpha1.ReasonStateUnknown, fdbv1alpha1.ReasonNoWorker}
 
-// underWay are the reasons of conditions that are no fault.
-var underWay = []string{
-	fdbv1alpha1.ReasonDeploymentMissing, fdbv1alpha1.ReasonDeploymentDiffers, fdbv1alpha1.ReasonAgentsNotReady,
-	fdbv1alpha1.ReasonNotRunning, fdbv1alpha1.ReasonNotStopped, fdbv1alpha1.ReasonNotPaused, fdbv1alpha1.ReasonNotResumed,
-	fdbv1alpha1.ReasonWaitingForSlot, fdbv1alpha1.ReasonWaitingForAgents, fdbv1alpha1.ReasonInitialSnapshot,
-	fdbv1alpha1.ReasonRestarting, fdbv1alpha1.ReasonParametersDiffer,
-	fdbv1alpha1.ReasonNotStarted, fdbv1alpha1.ReasonRestoring, fdbv1alpha1.ReasonNotAborted, fdbv1alpha1.ReasonDataBusy,
-}
-
-// UnderWay reports whether a condition with this reason is no fault and ends by itself.
-func UnderWay(reason string) bool { return slices.Contains(underWay, reason) }
-
 func rankOf(condition contract.FDBCondition) rank {
 	switch {
 	case slices.Contains(unknown, condition.Reason):
 		return rankUnknown
-	case UnderWay(condition.Reason):
+	case fdbv1alpha1.UnderWay(condition.Reason):
 		return rankUnderWay
 	}
 	return rankFault

@@ -24,7 +24,7 @@ const (
 
 // ConditionEvent returns the Event for a condition that begins.
 func ConditionEvent(begun metav1.Condition) Event {
-	return Event{Warning: !conditions.UnderWay(begun.Reason), Reason: begun.Reason, Note: begun.Type + ": " + begun.Message}
+	return Event{Warning: !fdbv1alpha1.UnderWay(begun.Reason), Reason: begun.Reason, Note: begun.Type + ": " + begun.Message}
 }
 
 // StatusEvents returns the Events for a change of the status: a condition begins or gets another reason, a backup becomes

@@ -87,7 +87,7 @@ func troubledSince(object *fdbv1alpha1.FoundationDBBackup) time.Time {
 	switch {
 	case !object.DeletionTimestamp.IsZero():
 		return object.DeletionTimestamp.Time
-	case object.Status.ObservedGeneration == 0:
+	case object.Status.ObservedGeneration <= 0:
 		return object.CreationTimestamp.Time
 	}
 	var since time.Time

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/download"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/starter/watch/caches"
 	"holdfast.dev/holdfast/starter/watch/controllers"
@@ -34,7 +35,7 @@ var nonAdminDownloads = caches.New(caches.Kind{
 		Name: trim.Clip(of.Spec.Target.Name, trim.NameBytes+1),
 	}
 	kept.Status.Phase = of.Status.Phase
-	for _, each := range trim.Last(of.Status.Conditions) {
+	for _, each := range trim.Last(kstatus.Others(of.Status.Conditions)) {
 		kept.Status.Conditions = append(kept.Status.Conditions, trim.Condition(each))
 	}
 	if answer := of.Status.VeleroDownloadRequest.Status; answer != nil {

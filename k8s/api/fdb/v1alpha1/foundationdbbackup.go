@@ -14,13 +14,15 @@ func init() {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=foundationdbbackups,shortName=fdbb
+// +kubebuilder:resource:path=foundationdbbackups,shortName=fdbb,categories=holdfast
 // +kubebuilder:printcolumn:name="Generation",type="integer",JSONPath=".metadata.generation"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="Reconciled",type="boolean",JSONPath=".status.reconciled"
 // +kubebuilder:printcolumn:name="Oldest-Data",type="string",JSONPath=".status.backups[0].oldestData.timestamp"
 // +kubebuilder:printcolumn:name="Latest-Restorable",type="string",JSONPath=".status.backups[-1:].latestRestorable.timestamp"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].reason"
+// +kubebuilder:selectablefield:JSONPath=`.status.reconciled`
 // +kubebuilder:validation:XValidation:rule="(has(self.spec) && has(self.spec.clusterName) ? self.spec.clusterName : self.metadata.name) == (has(oldSelf.spec) && has(oldSelf.spec.clusterName) ? oldSelf.spec.clusterName : self.metadata.name)",message="spec.clusterName cannot be changed: create another FoundationDBBackup for another cluster"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name may have 63 characters at most, because it is a label of the agents' pods"
 type FoundationDBBackup struct {
@@ -33,6 +35,7 @@ type FoundationDBBackup struct {
 	Spec FoundationDBBackupSpec `json:"spec"`
 	// status is the last observed state of the backup. Read-only.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status FoundationDBBackupStatus `json:"status,omitempty"`
 }
 

@@ -13,12 +13,14 @@ func init() {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=foundationdbrestores,shortName=fdbr
+// +kubebuilder:resource:path=foundationdbrestores,shortName=fdbr,categories=holdfast
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="State",type="string",JSONPath=".status.state"
 // +kubebuilder:printcolumn:name="Percent",type="integer",JSONPath=".status.progress.percentDone"
 // +kubebuilder:printcolumn:name="Restored-Version",type="integer",JSONPath=".status.restoredVersion"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].reason"
+// +kubebuilder:selectablefield:JSONPath=`.status.state`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name may have 63 characters at most"
 type FoundationDBRestore struct {
 	metav1.TypeMeta `json:",inline"`
@@ -30,6 +32,7 @@ type FoundationDBRestore struct {
 	Spec FoundationDBRestoreSpec `json:"spec"`
 	// status is the last observed state of the restore. Read-only.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status FoundationDBRestoreStatus `json:"status,omitempty"`
 }
 

@@ -25,9 +25,47 @@ const (
 // reasons are those of a BackupPlan: Met, Stale, NeverSucceeded, Unknown and Paused.
 const ConditionObjectiveMet = "ObjectiveMet"
 
-// Unmet returns the conditions of a status that say what is not as the spec says: all but Ready and ObjectiveMet.
+// Conditions by which tools judge an object whose kind they do not know, see package kstatus. They are present only while they
+// are True, with the reason and message of Ready.
+const (
+	// ConditionReconciling: the object becomes what its spec says, or its state cannot be read.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled: something is wrong, and in most cases somebody has to act.
+	ConditionStalled = "Stalled"
+)
+
+// summaries are the conditions that follow from others.
+var summaries = []string{ConditionReady, ConditionObjectiveMet, ConditionReconciling, ConditionStalled}
+
+// Unmet returns the conditions of a status that say what is not as the spec says.
 func Unmet(conditions []metav1.Condition) []metav1.Condition {
-	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
-		return c.Type == ConditionReady || c.Type == ConditionObjectiveMet
-	})
+	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return slices.Contains(summaries, c.Type) })
+}
+
+// underWay are the reasons of conditions that are no fault.
+var underWay = []string{
+	ReasonDeploymentMissing, ReasonDeploymentDiffers, ReasonAgentsNotReady,
+	ReasonNotRunning, ReasonNotStopped, ReasonNotPaused, ReasonNotResumed,
+	ReasonWaitingForSlot, ReasonWaitingForAgents, ReasonInitialSnapshot,
+	ReasonRestarting, ReasonParametersDiffer,
+	ReasonNotStarted, ReasonRestoring, ReasonNotAborted, ReasonDataBusy,
+}
+
+// UnderWay reports whether a condition with this reason is no fault and ends by itself.
+func UnderWay(reason string) bool { return slices.Contains(underWay, reason) }
+
+// StatusConditions are status.conditions.
+func (b *FoundationDBBackup) StatusConditions() *[]metav1.Condition { return &b.Status.Conditions }
+
+// ActionNeeded reports whether somebody has to act on this reason of a Ready that is False.
+func (*FoundationDBBackup) ActionNeeded(reason string) bool {
+	return !UnderWay(reason) && reason != ReasonDeleting
+}
+
+// StatusConditions are status.conditions.
+func (r *FoundationDBRestore) StatusConditions() *[]metav1.Condition { return &r.Status.Conditions }
+
+// ActionNeeded reports whether somebody has to act on this reason of a Ready that is False.
+func (*FoundationDBRestore) ActionNeeded(reason string) bool {
+	return !UnderWay(reason) && reason != ReasonDeleting
 }

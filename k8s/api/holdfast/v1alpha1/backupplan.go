@@ -14,13 +14,15 @@ func init() {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=backupplans,shortName=plan
+// +kubebuilder:resource:path=backupplans,shortName=bplan,categories=holdfast
 // +kubebuilder:printcolumn:name="Schedule",type="string",JSONPath=".spec.schedule"
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.paused"
 // +kubebuilder:printcolumn:name="Last-Good",type="date",JSONPath=".status.lastGood.time"
 // +kubebuilder:printcolumn:name="Next-Run",type="string",JSONPath=".status.nextRun"
 // +kubebuilder:printcolumn:name="Objective",type="string",JSONPath=".status.conditions[?(@.type=='ObjectiveMet')].reason"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].reason"
+// +kubebuilder:selectablefield:JSONPath=`.status.paused`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name may have 63 characters at most, because it is a label of the plan's backups"
 type BackupPlan struct {
 	metav1.TypeMeta `json:",inline"`
@@ -32,6 +34,7 @@ type BackupPlan struct {
 	Spec BackupPlanSpec `json:"spec"`
 	// status is the last observed state of the plan. Read-only.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status BackupPlanStatus `json:"status,omitempty"`
 }
 

@@ -54,6 +54,12 @@ const (
 	ReasonEmpty = "Empty"
 )
 
+// StatusConditions are status.conditions.
+func (p *BackupPlan) StatusConditions() *[]metav1.Condition { return &p.Status.Conditions }
+
+// ActionNeeded reports whether somebody has to act on this reason of a Ready that is False.
+func (*BackupPlan) ActionNeeded(string) bool { return true }
+
 // PausedBy says who has paused a plan.
 //
 // +kubebuilder:validation:Enum=Spec;Operator;SpecAndOperator

@@ -10,12 +10,13 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=nonadminbackupstoragelocationapprovalrequests,shortName=nabslapprovalrequest
+// +kubebuilder:resource:path=nonadminbackupstoragelocationapprovalrequests,shortName=nabslapprovalrequest,categories=holdfast
 // +kubebuilder:printcolumn:name="Approved",type="string",JSONPath=".status.conditions[?(@.type=='ClusterAdminApproved')].status"
 // +kubebuilder:printcolumn:name="Pending-Decision",type="string",JSONPath=".spec.pendingApprovalDecision"
 // +kubebuilder:printcolumn:name="Request-Namespace",type="string",JSONPath=".status.veleroBackupStorageLocationApprovalRequest.namespace"
 // +kubebuilder:printcolumn:name="Request-Name",type="string",JSONPath=".status.veleroBackupStorageLocationApprovalRequest.name"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:selectablefield:JSONPath=`.spec.pendingApprovalDecision`
 type NonAdminBackupStorageLocationApprovalRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -21,6 +21,8 @@ type NonAdminCondition string
 
 // Condition types. Operators, monitoring rules and scripts may depend on them.
 const (
+	// Besides these, each of Holdfast's kinds has the conditions of package kstatus.
+
 	// NonAdminConditionAccepted says whether the spec is valid. Its observedGeneration is the generation validated last.
 	NonAdminConditionAccepted NonAdminCondition = "Accepted"
 	// NonAdminConditionQueued is true once the Velero object exists.

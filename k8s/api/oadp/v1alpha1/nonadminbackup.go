@@ -9,11 +9,14 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=nonadminbackups,shortName=nab
+// +kubebuilder:resource:path=nonadminbackups,shortName=nab,categories=holdfast
 // +kubebuilder:printcolumn:name="Request-Phase",type="string",JSONPath=".status.phase"
 // +kubebuilder:printcolumn:name="Velero-Phase",type="string",JSONPath=".status.veleroBackup.status.phase"
 // +kubebuilder:printcolumn:name="Queue-Position",type="integer",JSONPath=".status.queueInfo.estimatedQueuePosition"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Complete",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Complete')].status"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Complete')].reason"
+// +kubebuilder:selectablefield:JSONPath=`.status.phase`
 type NonAdminBackup struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -24,6 +27,7 @@ type NonAdminBackup struct {
 	Spec NonAdminBackupSpec `json:"spec,omitempty"`
 	// status is the last observed state of the NonAdminBackup. Read-only.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status NonAdminBackupStatus `json:"status,omitempty"`
 }
 
@@ -50,6 +54,11 @@ type NonAdminBackupSpec struct {
 
 // NonAdminBackupStatus is what is known about a backup.
 type NonAdminBackupStatus struct {
+	// observedGeneration is the generation of the spec that the conditions are about. It is -1 until the object is observed, and
+	// absent where the CRD of another installation drops it; each condition has its own, too.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// phase is the phase of the NonAdminBackup: New, BackingOff (not accepted), Created or Deleting.
 	// +optional
 	Phase NonAdminPhase `json:"phase,omitempty"`

@@ -9,11 +9,14 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=nonadminbackupstoragelocations,shortName=nabsl
+// +kubebuilder:resource:path=nonadminbackupstoragelocations,shortName=nabsl,categories=holdfast
 // +kubebuilder:printcolumn:name="Request-Approved",type="string",JSONPath=".status.conditions[?(@.type=='ClusterAdminApproved')].status"
 // +kubebuilder:printcolumn:name="Request-Phase",type="string",JSONPath=".status.phase"
 // +kubebuilder:printcolumn:name="Velero-Phase",type="string",JSONPath=".status.veleroBackupStorageLocation.status.phase"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Ready",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Ready')].reason"
+// +kubebuilder:selectablefield:JSONPath=`.status.phase`
 type NonAdminBackupStorageLocation struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -24,6 +27,7 @@ type NonAdminBackupStorageLocation struct {
 	Spec NonAdminBackupStorageLocationSpec `json:"spec,omitempty"`
 	// status is the last observed state of the NonAdminBackupStorageLocation. Read-only.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status NonAdminBackupStorageLocationStatus `json:"status,omitempty"`
 }
 
@@ -41,6 +45,11 @@ type NonAdminBackupStorageLocationSpec struct {
 
 // NonAdminBackupStorageLocationStatus is what is known about a storage location.
 type NonAdminBackupStorageLocationStatus struct {
+	// observedGeneration is the generation of the spec that the conditions are about. It is -1 until the object is observed, and
+	// absent where the CRD of another installation drops it; each condition has its own, too.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// phase is the phase of the NonAdminBackupStorageLocation: New, BackingOff (not accepted), Created or Deleting.
 	// +optional
 	Phase NonAdminPhase `json:"phase,omitempty"`

@@ -9,9 +9,12 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=nonadmindownloadrequests,shortName=nadr
+// +kubebuilder:resource:path=nonadmindownloadrequests,shortName=nadr,categories=holdfast
 // +kubebuilder:printcolumn:name="Request-Phase",type="string",JSONPath=".status.phase"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Complete",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Complete')].status"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Complete')].reason"
+// +kubebuilder:selectablefield:JSONPath=`.status.phase`
 type NonAdminDownloadRequest struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -22,6 +25,7 @@ type NonAdminDownloadRequest struct {
 	Spec NonAdminDownloadRequestSpec `json:"spec,omitempty"`
 	// status is the last observed state of the NonAdminDownloadRequest. Read-only.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status NonAdminDownloadRequestStatus `json:"status,omitempty"`
 }
 
@@ -34,6 +38,11 @@ type NonAdminDownloadRequestSpec struct {
 
 // NonAdminDownloadRequestStatus is what is known about a download.
 type NonAdminDownloadRequestStatus struct {
+	// observedGeneration is the generation of the spec that the conditions are about. It is -1 until the object is observed, and
+	// absent where the CRD of another installation drops it; each condition has its own, too.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// velero is the Velero DownloadRequest that was created for the NonAdminDownloadRequest.
 	// +optional
 	VeleroDownloadRequest VeleroDownloadRequest `json:"velero,omitempty"`

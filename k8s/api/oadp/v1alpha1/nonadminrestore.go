@@ -9,12 +9,15 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=nonadminrestores,shortName=nar
+// +kubebuilder:resource:path=nonadminrestores,shortName=nar,categories=holdfast
 // +kubebuilder:printcolumn:name="Request-Phase",type="string",JSONPath=".status.phase"
 // +kubebuilder:printcolumn:name="Velero-Phase",type="string",JSONPath=".status.veleroRestore.status.phase"
 // +kubebuilder:printcolumn:name="Finalization",type="string",JSONPath=".status.finalization.phase"
 // +kubebuilder:printcolumn:name="Queue-Position",type="integer",JSONPath=".status.queueInfo.estimatedQueuePosition"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Complete",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Complete')].status"
+// +kubebuilder:printcolumn:name="Reason",type="string",priority=1,JSONPath=".status.conditions[?(@.type=='Complete')].reason"
+// +kubebuilder:selectablefield:JSONPath=`.status.phase`
 type NonAdminRestore struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -25,6 +28,7 @@ type NonAdminRestore struct {
 	Spec NonAdminRestoreSpec `json:"spec,omitempty"`
 	// status is the last observed state of the NonAdminRestore. Read-only.
 	// +optional
+	// +kubebuilder:default:={"observedGeneration":-1}
 	Status NonAdminRestoreStatus `json:"status,omitempty"`
 }
 
@@ -41,6 +45,11 @@ type NonAdminRestoreSpec struct {
 
 // NonAdminRestoreStatus is what is known about a restore.
 type NonAdminRestoreStatus struct {
+	// observedGeneration is the generation of the spec that the conditions are about. It is -1 until the object is observed, and
+	// absent where the CRD of another installation drops it; each condition has its own, too.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
 	// phase is the phase of the NonAdminRestore: New, BackingOff (not accepted), Created or Deleting.
 	// +optional
 	Phase NonAdminPhase `json:"phase,omitempty"`

@@ -1,0 +1,209 @@
+package gitops
+
+import (
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+)
+
+// generation of all objects of the table.
+const generation = 3
+
+// situation is a state of an object, and what the tools are to make of it.
+type situation struct {
+	object  client.Object
+	kstatus status.Status
+	// suspended: Argo CD has a word of its own for what waits for a person.
+	suspended bool
+}
+
+// argo is the health that Argo CD has for what kstatus calls so.
+func (s situation) argo() string {
+	switch {
+	case s.suspended:
+		return "Suspended"
+	case s.kstatus == status.CurrentStatus:
+		return "Healthy"
+	case s.kstatus == status.FailedStatus:
+		return "Degraded"
+	}
+	return "Progressing"
+}
+
+const (
+	current    = status.CurrentStatus
+	inProgress = status.InProgressStatus
+	failed     = status.FailedStatus
+)
+
+func states() map[string]situation {
+	all := map[string]situation{}
+	for _, some := range []map[string]situation{backups(), restores(), locations(), downloads(), plans(), foundationDBs()} {
+		for title, s := range some {
+			all[title] = s
+		}
+	}
+	return all
+}
+
+func condition(kind, is, reason string) metav1.Condition {
+	return metav1.Condition{
+		Type: kind, Status: metav1.ConditionStatus(is), Reason: reason, Message: "because of " + reason,
+		ObservedGeneration: generation, LastTransitionTime: metav1.Now().Rfc3339Copy(),
+	}
+}
+
+var (
+	accepted = condition("Accepted", "True", "BackupAccepted")
+	queued   = condition("Queued", "True", "BackupScheduled")
+)
+
+func backup(phase oadpv1alpha1.NonAdminPhase, veleros velerov1.BackupPhase, conditions ...metav1.Condition) client.Object {
+	nab := &oadpv1alpha1.NonAdminBackup{}
+	nab.Status.Phase, nab.Status.Conditions = phase, conditions
+	if veleros != "" {
+		nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{Phase: veleros, FailureReason: "disk full"}}
+	}
+	return nab
+}
+
+func backups() map[string]situation {
+	older := func(of metav1.Condition) metav1.Condition {
+		of.ObservedGeneration--
+		return of
+	}
+	all := map[string]situation{
+		"a backup that is seen":       {object: backup("New", ""), kstatus: inProgress},
+		"a backup that is accepted":   {object: backup("New", "", accepted), kstatus: inProgress},
+		"an edited backup":            {object: backup("Created", "Completed", older(accepted), older(queued)), kstatus: inProgress},
+		"a refused backup":            {object: backup("BackingOff", "", condition("Accepted", "False", "InvalidBackupSpec")), kstatus: failed},
+		"a backup beyond the quota":   {object: backup("BackingOff", "", condition("Accepted", "False", "QuotaExceeded")), kstatus: inProgress},
+		"a backup without a turn":     {object: backup("New", "", accepted, condition("Queued", "False", "WaitingForTurn")), kstatus: inProgress},
+		"a backup that Velero has":    {object: backup("Created", "", accepted, queued), kstatus: inProgress},
+		"a backup that is lost":       {object: backup("Created", "InProgress", accepted, queued, condition("VeleroStalled", "True", "VeleroFinalStatusLost")), kstatus: failed},
+		"a backup that has expired":   {object: backup("Created", "Completed", condition("Accepted", "False", "VeleroBackupNotFound"), queued), kstatus: failed},
+		"a backup made invalid later": {object: backup("Created", "Completed", condition("Accepted", "False", "InvalidBackupSpec"), queued), kstatus: failed},
+		"a backup to be deleted":      {object: backup("Deleting", "Completed", accepted, queued, condition("Deleting", "True", "DeletionPending")), kstatus: inProgress},
+	}
+	phases := map[velerov1.BackupPhase]status.Status{
+		"New": inProgress, "Queued": inProgress, "ReadyToStart": inProgress, "InProgress": inProgress,
+		"WaitingForPluginOperations": inProgress, "WaitingForPluginOperationsPartiallyFailed": inProgress,
+		"Finalizing": inProgress, "FinalizingPartiallyFailed": inProgress, "Deleting": inProgress, "OfANewerVelero": inProgress,
+		"Cancelling": inProgress, "Cancelled": failed,
+		"Completed": current, "PartiallyFailed": failed, "Failed": failed, "FailedValidation": failed,
+	}
+	for phase, is := range phases {
+		all["a backup that Velero has in phase "+string(phase)] = situation{object: backup("Created", phase, accepted, queued), kstatus: is}
+	}
+	return all
+}
+
+func restores() map[string]situation {
+	restore := func(phase velerov1.RestorePhase, after oadpv1alpha1.FinalizationPhase) client.Object {
+		nar := &oadpv1alpha1.NonAdminRestore{}
+		nar.Status.Phase, nar.Status.Conditions = "Created", []metav1.Condition{accepted, queued}
+		nar.Status.VeleroRestore = &oadpv1alpha1.VeleroRestore{Status: &velerov1.RestoreStatus{Phase: phase}}
+		if after != "" {
+			nar.Status.Finalization = &oadpv1alpha1.RestoreFinalization{Phase: after}
+		}
+		return nar
+	}
+	return map[string]situation{
+		"a restore in progress":                    {object: restore("InProgress", ""), kstatus: inProgress},
+		"a restore that Velero has ended":          {object: restore("Completed", ""), kstatus: inProgress},
+		"a restore that is being finalized":        {object: restore("Completed", "Finalizing"), kstatus: inProgress},
+		"a restore that is over":                   {object: restore("Completed", "Completed"), kstatus: current},
+		"a restore whose finalization had errors":  {object: restore("Completed", "PartiallyFailed"), kstatus: failed},
+		"a restore with errors, finalizing":        {object: restore("PartiallyFailed", "FinalizingPartiallyFailed"), kstatus: inProgress},
+		"a restore with errors":                    {object: restore("PartiallyFailed", "PartiallyFailed"), kstatus: failed},
+		"a restore that failed":                    {object: restore("Failed", ""), kstatus: failed},
+		"a restore that Velero has not understood": {object: restore("FailedValidation", ""), kstatus: failed},
+	}
+}
+
+func locations() map[string]situation {
+	location := func(phase oadpv1alpha1.NonAdminPhase, veleros velerov1.BackupStorageLocationPhase, conditions ...metav1.Condition) client.Object {
+		nabsl := &oadpv1alpha1.NonAdminBackupStorageLocation{}
+		nabsl.Status.Phase, nabsl.Status.Conditions = phase, conditions
+		if veleros != "" {
+			nabsl.Status.VeleroBackupStorageLocation = &oadpv1alpha1.VeleroBackupStorageLocation{
+				Status: &velerov1.BackupStorageLocationStatus{Phase: veleros, Message: "no such bucket"},
+			}
+		}
+		return nabsl
+	}
+	valid, approved := condition("Accepted", "True", "BslSpecValidation"), condition("ClusterAdminApproved", "True", "BslSpecApproved")
+	pending := condition("ClusterAdminApproved", "False", "BslSpecApprovalPending")
+	return map[string]situation{
+		"a location that is seen":           {object: location("New", ""), kstatus: inProgress},
+		"a refused location":                {object: location("BackingOff", "", condition("Accepted", "False", "BslSpecValidation")), kstatus: failed},
+		"a location that waits for consent": {object: location("BackingOff", "", valid, pending), kstatus: inProgress, suspended: true},
+		"a rejected location":               {object: location("BackingOff", "", valid, condition("ClusterAdminApproved", "False", "BslSpecRejected")), kstatus: failed},
+		"a location without a credential":   {object: location("Created", "Available", valid, approved, condition("SecretSynced", "False", "SecretSyncFailed")), kstatus: failed},
+		"a location not validated yet":      {object: location("Created", "", valid, approved), kstatus: inProgress},
+		"an available location":             {object: location("Created", "Available", valid, approved), kstatus: current},
+		"an unavailable location":           {object: location("Created", "Unavailable", valid, approved), kstatus: failed},
+		"a location that is being deleted":  {object: location("Deleting", "Available", valid, approved), kstatus: inProgress},
+	}
+}
+
+func downloads() map[string]situation {
+	download := func(conditions ...metav1.Condition) client.Object {
+		nadr := &oadpv1alpha1.NonAdminDownloadRequest{}
+		nadr.Status.Conditions = conditions
+		return nadr
+	}
+	return map[string]situation{
+		"a download that is seen":      {object: download(), kstatus: inProgress},
+		"a download that is requested": {object: download(condition("Processed", "False", "Requested")), kstatus: inProgress},
+		"a download with its URL":      {object: download(condition("Processed", "True", "Success")), kstatus: current},
+		"a download of nothing":        {object: download(condition("NonAdminBackupNotAvailable", "True", "Error")), kstatus: failed},
+	}
+}
+
+func plans() map[string]situation {
+	plan := func(conditions ...metav1.Condition) client.Object {
+		p := &holdfastv1alpha1.BackupPlan{}
+		p.Status.Conditions, p.Status.ObservedGeneration = conditions, generation
+		return p
+	}
+	return map[string]situation{
+		"a plan without its Schedule":   {object: plan(condition("Ready", "Unknown", holdfastv1alpha1.ReasonUnscheduled)), kstatus: inProgress},
+		"a plan that is scheduled":      {object: plan(condition("Ready", "True", holdfastv1alpha1.ReasonScheduled)), kstatus: current},
+		"a plan that cannot be carried": {object: plan(condition("Ready", "False", holdfastv1alpha1.ReasonInvalid)), kstatus: failed},
+		"a plan that is not allowed":    {object: plan(condition("Ready", "False", holdfastv1alpha1.ReasonForbidden)), kstatus: failed},
+		"a plan that misses its objective": {object: plan(condition("Ready", "True", holdfastv1alpha1.ReasonScheduled),
+			condition("ObjectiveMet", "False", holdfastv1alpha1.ReasonStale)), kstatus: current},
+	}
+}
+
+func foundationDBs() map[string]situation {
+	backup := func(conditions ...metav1.Condition) client.Object {
+		b := &fdbv1alpha1.FoundationDBBackup{}
+		b.Status.Conditions, b.Status.ObservedGeneration = conditions, generation
+		return b
+	}
+	restore := func(conditions ...metav1.Condition) client.Object {
+		r := &fdbv1alpha1.FoundationDBRestore{}
+		r.Status.Conditions, r.Status.ObservedGeneration = conditions, generation
+		return r
+	}
+	ready := func(is, reason string) metav1.Condition { return condition("Ready", is, reason) }
+	return map[string]situation{
+		"a FoundationDBBackup as its spec says": {object: backup(ready("True", fdbv1alpha1.ReasonReconciled)), kstatus: current},
+		"a FoundationDBBackup that begins": {object: backup(ready("False", fdbv1alpha1.ReasonInitialSnapshot),
+			condition(fdbv1alpha1.ConditionIncorrectBackupState, "True", fdbv1alpha1.ReasonInitialSnapshot)), kstatus: inProgress},
+		"a FoundationDBBackup of an unreachable cluster": {object: backup(ready("Unknown", fdbv1alpha1.ReasonClusterUnreachable)), kstatus: inProgress},
+		"a FoundationDBBackup that is misconfigured": {object: backup(ready("False", fdbv1alpha1.ReasonSecretMissing),
+			condition(fdbv1alpha1.ConditionMisconfiguredBackup, "True", fdbv1alpha1.ReasonSecretMissing)), kstatus: failed},
+		"a FoundationDBBackup that is being deleted": {object: backup(ready("False", fdbv1alpha1.ReasonDeleting)), kstatus: inProgress},
+		"a FoundationDBRestore in progress":          {object: restore(ready("False", fdbv1alpha1.ReasonRestoring)), kstatus: inProgress},
+		"a FoundationDBRestore that is complete":     {object: restore(ready("True", fdbv1alpha1.ReasonCompleted)), kstatus: current},
+		"a FoundationDBRestore that was stopped":     {object: restore(ready("False", fdbv1alpha1.ReasonAborted)), kstatus: failed},
+	}
+}
