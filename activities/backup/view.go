@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/shorten"
@@ -33,7 +34,7 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		LocationGone:         o.LocationGone,
 		Finalizer:            controllerutil.ContainsFinalizer(o.NAB, oadpv1alpha1.NabFinalizer),
 		Marked:               mark(o.NAB),
-		SpecValidated:        lifecycle.SpecValidated(o.NAB, o.Backup != nil, o.Verdict),
+		SpecValidated:        lifecycle.SpecValidated(o.NAB, o.Backup != nil, o.Verdict) && kstatus.Consistent(o.NAB),
 		Accepted:             accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:          lifecycle.EverCreated(o.NAB),
 		AbsenceReported:      lifecycle.AbsenceReported(o.NAB),

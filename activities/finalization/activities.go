@@ -56,9 +56,10 @@ func (f *Activities) Plan(ctx context.Context, step contract.ObjectStep) (contra
 		return contract.FinalizationPlan{}, err
 	}
 	if subject.NAR != nil {
-		if present := subject.NAR.Status.Finalization; present != nil && present.Phase.Final() {
+		if phase := lifecycle.FinalPhase(subject.NAR); phase != "" {
+			present := ptr.Deref(subject.NAR.Status.Finalization, oadpv1alpha1.RestoreFinalization{})
 			return contract.FinalizationPlan{Ended: contract.FinalizationResult{
-				Phase: string(present.Phase), Warnings: present.Warnings, Errors: present.Errors,
+				Phase: string(phase), Warnings: present.Warnings, Errors: present.Errors,
 			}}, nil
 		}
 	}

@@ -8,13 +8,14 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Apply writes a record to the status, with condition Finalized. The result of a finalization that has ended does not change.
 func Apply(nar *oadpv1alpha1.NonAdminRestore, record contract.FinalizationRecord) {
-	if nar.Status.Finalization != nil && nar.Status.Finalization.Phase.Final() {
+	if lifecycle.FinalPhase(nar) != "" {
 		return
 	}
 	finalization := &oadpv1alpha1.RestoreFinalization{
@@ -53,7 +54,7 @@ const maxMessageBytes = 1024
 
 // message says in a sentence how far a finalization is, with the most important problem.
 func message(f *oadpv1alpha1.RestoreFinalization, problem string) string {
-	text := "the restore's volumes and workloads are being checked and completed"
+	text := oadpv1alpha1.MessageFinalizing
 	if f.Phase.Final() {
 		text = fmt.Sprintf("the finalization is complete: %d errors and %d warnings after Velero's", f.Errors, f.Warnings)
 		if len(f.VeleroErrors) > 0 {

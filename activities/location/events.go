@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 )
 
 // Kubernetes Events on a NonAdminBackupStorageLocation that are no condition's reason, best effort.
@@ -18,7 +19,7 @@ const (
 
 // recordChanges writes Events for what is new in the status: each condition under its reason, and Velero's status.
 func (l *Activities) recordChanges(before, after *oadpv1alpha1.NonAdminBackupStorageLocation) {
-	for _, condition := range after.Status.Conditions {
+	for _, condition := range kstatus.Others(after.Status.Conditions) {
 		known := meta.FindStatusCondition(before.Status.Conditions, condition.Type)
 		if known != nil && known.Status == condition.Status && known.Reason == condition.Reason && known.Message == condition.Message {
 			continue

@@ -53,7 +53,7 @@ func (o *Objects) View() contract.LocationView {
 	}
 	shown := o.Location.DeepCopy()
 	o.Show(shown)
-	view.Shown = apiequality.Semantic.DeepEqual(shown.Status, o.Location.Status)
+	view.Shown = apiequality.Semantic.DeepEqual(shown.Status, o.Location.Status) && kstatus.Consistent(o.Location)
 	return view
 }
 

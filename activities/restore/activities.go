@@ -70,7 +70,7 @@ func (r *Activities) Refresh(ctx context.Context, o *Objects, step contract.Rest
 	}
 	changed, err := r.PatchStatus(ctx, o.NAR, func() {
 		if before.EverCreated {
-			lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
+			r.mirror(o)
 		}
 		velero.ApplyVolumes(o.NAR, volumes)
 	})
@@ -81,6 +81,14 @@ func (r *Activities) Refresh(ctx context.Context, o *Objects, step contract.Rest
 		r.recorder().Corrected(o.NAR, recorded)
 	}
 	return err
+}
+
+// mirror copies the Velero Restore, and announces the finalization once Velero has ended.
+func (r *Activities) mirror(o *Objects) {
+	lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
+	if o.finalizationDue() {
+		lifecycle.ApplyFinalizing(o.NAR)
+	}
 }
 
 // volumes lists Velero's volume objects for the Restore: none before Velero has started it, and only if the watcher has seen a

@@ -65,7 +65,7 @@ func (r *Activities) applyVerdict(ctx context.Context, o *Objects, verdict check
 	changed, err := r.PatchStatus(ctx, o.NAR, func() {
 		if o.Restore != nil { // made by an attempt that was killed before it recorded it, or before this object's status was lost
 			lifecycle.ApplyCreated(o.NAR)
-			lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
+			r.mirror(o)
 		}
 		lifecycle.ApplyVerdict(o.NAR, verdict, o.RestoreName, r.Gatherer.OADPNamespace)
 	})
@@ -106,7 +106,7 @@ func (r *Activities) create(ctx context.Context, o *Objects, turn contract.Usabl
 	}
 	changed, err := r.PatchStatus(ctx, o.NAR, func() {
 		lifecycle.ApplyCreated(o.NAR)
-		lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
+		r.mirror(o)
 	})
 	if changed {
 		r.recorder().Created(o.NAR, o.RestoreName, view.Phase, view.AwaitsTurn || o.turnUsed)

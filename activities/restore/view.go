@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
@@ -28,7 +29,7 @@ func (o *Objects) View() contract.RestoreView {
 		Finalizer:            controllerutil.ContainsFinalizer(o.NAR, oadpv1alpha1.NarFinalizer),
 		Marked: status.Phase == oadpv1alpha1.NonAdminPhaseDeleting &&
 			meta.IsStatusConditionTrue(status.Conditions, string(oadpv1alpha1.NonAdminConditionDeleting)),
-		SpecValidated:   lifecycle.SpecValidated(o.NAR, o.Restore != nil, o.Verdict),
+		SpecValidated:   lifecycle.SpecValidated(o.NAR, o.Restore != nil, o.Verdict) && kstatus.Consistent(o.NAR),
 		Accepted:        accepted != nil && accepted.Status == metav1.ConditionTrue,
 		EverCreated:     lifecycle.EverCreated(o.NAR),
 		AbsenceReported: lifecycle.AbsenceReported(o.NAR),
@@ -42,8 +43,7 @@ func (o *Objects) View() contract.RestoreView {
 // finalizationDue: Velero has restored what it could, and the finalization has not ended. Restores from before Holdfast's
 // installation are left as they are.
 func (o *Objects) finalizationDue() bool {
-	over := o.NAR.Status.Finalization != nil && o.NAR.Status.Finalization.Phase.Final()
-	return o.Restore != nil && velero.Usable(o.Restore.Status.Phase) && !o.Adopted && !over
+	return o.Restore != nil && velero.Usable(o.Restore.Status.Phase) && !o.Adopted && lifecycle.FinalPhase(o.NAR) == ""
 }
 
 func (o *Objects) veleroView() contract.VeleroRestoreView {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/shorten"
 )
 
 // Types of conditions.
@@ -18,6 +19,12 @@ const (
 	ConditionReconciling = "Reconciling"
 	ConditionStalled     = "Stalled"
 )
+
+// Types are all of them.
+var Types = []string{ConditionComplete, ConditionReady, ConditionReconciling, ConditionStalled}
+
+// maxMessageBytes keeps a condition readable. What Velero says may be too long for the API server.
+const maxMessageBytes = 1024
 
 // Kept is an object of a kind that writes condition Ready, and observedGeneration, itself.
 type Kept interface {
@@ -64,7 +71,7 @@ func statusOf(object client.Object) (status, bool) {
 		return status{&s.Conditions, &s.ObservedGeneration, ConditionComplete, result, now}, true
 	case *oadpv1alpha1.NonAdminRestore:
 		s := &object.Status
-		result, now := run(object, velerosRestore(s.VeleroRestore, s.Finalization))
+		result, now := run(object, velerosRestore(s.VeleroRestore, s.Conditions))
 		return status{&s.Conditions, &s.ObservedGeneration, ConditionComplete, result, now}, true
 	case *oadpv1alpha1.NonAdminDownloadRequest:
 		s, now := &object.Status, download(object)
@@ -79,6 +86,63 @@ func statusOf(object client.Object) (status, bool) {
 	return status{}, false
 }
 
+// summary are the conditions that sum the others up, without their times.
+func (s status) summary() []metav1.Condition {
+	var summary []metav1.Condition
+	add := func(kind string, is metav1.ConditionStatus, says finding) {
+		summary = append(summary, metav1.Condition{
+			Type: kind, Status: is, Reason: says.reason, Message: shorten.Text(says.message, maxMessageBytes),
+			ObservedGeneration: s.generation(),
+		})
+	}
+	switch {
+	case s.aim == "":
+	case s.result.state == current:
+		add(s.aim, metav1.ConditionTrue, s.result)
+	default:
+		add(s.aim, metav1.ConditionFalse, s.result)
+	}
+	switch s.now.state {
+	case inProgress:
+		add(ConditionReconciling, metav1.ConditionTrue, s.now)
+	case failed:
+		add(ConditionStalled, metav1.ConditionTrue, s.now)
+	case current:
+	}
+	return summary
+}
+
+// split parts the conditions into the summary and those from which it follows.
+func (s status) split() (summary, others []metav1.Condition) {
+	for _, condition := range *s.conditions {
+		if condition.Type == ConditionReconciling || condition.Type == ConditionStalled || (s.aim != "" && condition.Type == s.aim) {
+			summary = append(summary, condition)
+		} else {
+			others = append(others, condition)
+		}
+	}
+	return summary, others
+}
+
+// generation is the newest that the verdict, or the deletion, is about; without either, that any condition is about.
+func (s status) generation() (generation int64) {
+	_, others := s.split()
+	for _, kind := range []oadpv1alpha1.NonAdminCondition{
+		oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.NonAdminConditionDeleting,
+	} {
+		if condition := meta.FindStatusCondition(others, string(kind)); condition != nil {
+			generation = max(generation, condition.ObservedGeneration)
+		}
+	}
+	if generation > 0 {
+		return generation
+	}
+	for _, condition := range others {
+		generation = max(generation, condition.ObservedGeneration)
+	}
+	return generation
+}
+
 // Summarize completes the status of an object that was read as before. A condition keeps its time while its status is the same.
 // If nothing but observedGeneration were written, nothing is.
 func Summarize(before, object client.Object) {
@@ -87,49 +151,39 @@ func Summarize(before, object client.Object) {
 		return
 	}
 	earlier, _ := statusOf(before)
-	others := slices.DeleteFunc(Others(*s.conditions), func(c metav1.Condition) bool { return c.Type == s.aim })
-	generation := newest(others)
-	*s.conditions = others
-	write := func(kind string, is metav1.ConditionStatus, says finding) {
-		condition := metav1.Condition{
-			Type: kind, Status: is, Reason: says.reason, Message: says.message,
-			ObservedGeneration: generation, LastTransitionTime: metav1.Now().Rfc3339Copy(),
-		}
-		if was := meta.FindStatusCondition(*earlier.conditions, kind); was != nil && was.Status == is {
+	summary, generation := s.summary(), s.generation()
+	_, conditions := s.split()
+	for _, condition := range summary {
+		condition.LastTransitionTime = metav1.Now().Rfc3339Copy()
+		if was := meta.FindStatusCondition(*earlier.conditions, condition.Type); was != nil && was.Status == condition.Status {
 			condition.LastTransitionTime = was.LastTransitionTime
 		}
-		*s.conditions = append(*s.conditions, condition)
+		conditions = append(conditions, condition)
 	}
-	switch {
-	case s.aim == "":
-	case s.result.state == current:
-		write(s.aim, metav1.ConditionTrue, s.result)
-	default:
-		write(s.aim, metav1.ConditionFalse, s.result)
-	}
-	switch s.now.state {
-	case inProgress:
-		write(ConditionReconciling, metav1.ConditionTrue, s.now)
-	case failed:
-		write(ConditionStalled, metav1.ConditionTrue, s.now)
-	case current:
-	}
+	*s.conditions = conditions
 	if s.observed != nil && !equality.Semantic.DeepEqual(before, object) {
 		*s.observed = generation
 	}
 }
 
-// Others are the conditions from which the summary follows: all but those that only this package writes.
-func Others(all []metav1.Condition) []metav1.Condition {
-	return slices.DeleteFunc(slices.Clone(all), func(c metav1.Condition) bool {
-		return c.Type == ConditionComplete || c.Type == ConditionReconciling || c.Type == ConditionStalled
+// Consistent reports whether the summary, but for its texts, is what follows from the rest. A worker of a release that does not
+// know the summary changes the rest alone. An object that has ended without a summary, before Holdfast was upgraded, counts as
+// consistent: to complete all of them would start a workflow for each.
+func Consistent(object client.Object) bool {
+	s, of := statusOf(object)
+	if !of {
+		return true
+	}
+	present, _ := s.split()
+	if len(present) == 0 {
+		return s.aim != ConditionReady
+	}
+	return slices.EqualFunc(present, s.summary(), func(is, follows metav1.Condition) bool {
+		return is.Type == follows.Type && is.Status == follows.Status && is.Reason == follows.Reason
 	})
 }
 
-// newest is the newest generation that conditions are about.
-func newest(conditions []metav1.Condition) (generation int64) {
-	for _, condition := range conditions {
-		generation = max(generation, condition.ObservedGeneration)
-	}
-	return generation
+// Others are the conditions of one of OADP's kinds from which the summary follows.
+func Others(all []metav1.Condition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(all), func(c metav1.Condition) bool { return slices.Contains(Types, c.Type) })
 }

@@ -1,6 +1,7 @@
 package kstatus_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -100,4 +101,27 @@ func TestAConditionThatWasLeftOutKeepsItsTime(t *testing.T) {
 	kstatus.Summarize(before, after)
 	assert.Equal(t, before, after)
 	require.Empty(t, fdbv1alpha1.Unmet(after.Status.Conditions), "they repeat Ready")
+}
+
+// What Velero says may be longer than a condition's message may be.
+func TestALongTextIsCut(t *testing.T) {
+	before := backup("InProgress")
+	after := before.DeepCopy()
+	after.Status.VeleroBackup.Status = &velerov1.BackupStatus{Phase: "FailedValidation", ValidationErrors: []string{strings.Repeat("x", 40_000)}}
+	kstatus.Summarize(before, after)
+	for _, condition := range after.Status.Conditions {
+		assert.LessOrEqual(t, len(condition.Message), 1024, condition.Type)
+	}
+}
+
+// A worker of a release before these conditions writes the end of a backup, and leaves what the newer one has written.
+func TestASummaryOfAnotherStateIsNotConsistent(t *testing.T) {
+	unknown := backup("Completed")
+	assert.True(t, kstatus.Consistent(unknown), "an object that ended before is left as it is")
+	running := summarized(t, backup(""), "InProgress")
+	assert.True(t, kstatus.Consistent(running))
+	running.Status.VeleroBackup.Status.Phase = "Completed"
+	assert.False(t, kstatus.Consistent(running))
+	assert.True(t, kstatus.Consistent(summarized(t, running, "Completed")))
+	assert.False(t, kstatus.Consistent(&oadpv1alpha1.NonAdminBackupStorageLocation{}), "a location does not end")
 }

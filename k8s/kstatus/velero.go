@@ -30,18 +30,20 @@ func velerosBackup(made *oadpv1alpha1.VeleroBackup) finding {
 	return ofPhase(made.Status.Phase, cmp.Or(made.Status.FailureReason, first(made.Status.ValidationErrors)))
 }
 
-// velerosRestore is what the status repeats of the Velero Restore, and how far the work after it is: a restore ends with that.
-func velerosRestore(made *oadpv1alpha1.VeleroRestore, after *oadpv1alpha1.RestoreFinalization) finding {
+// velerosRestore is what the status repeats of the Velero Restore, and what came of the work after it: a restore ends with that.
+// OADP's CRD drops status.finalization, so the condition counts. A restore that another controller has made has none.
+func velerosRestore(made *oadpv1alpha1.VeleroRestore, conditions []metav1.Condition) finding {
 	if made == nil || made.Status == nil {
 		return ofPhase("", "")
 	}
 	found := ofPhase(made.Status.Phase, cmp.Or(made.Status.FailureReason, first(made.Status.ValidationErrors)))
+	finalized := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionFinalized))
 	switch {
-	case !velero.Usable(made.Status.Phase):
-	case after == nil || !after.Phase.Final():
-		found = finding{inProgress, oadpv1alpha1.ReasonFinalizing, "volumes and workloads are being checked and completed"}
-	case velero.Good(made.Status.Phase) && after.Phase == oadpv1alpha1.FinalizationPhasePartiallyFailed:
-		found = finding{failed, oadpv1alpha1.ReasonFinalizationPartiallyFailed, "see condition Finalized"}
+	case finalized == nil || !velero.Usable(made.Status.Phase):
+	case finalized.Status != metav1.ConditionTrue:
+		return finding{inProgress, finalized.Reason, finalized.Message}
+	case velero.Good(made.Status.Phase) && finalized.Reason == oadpv1alpha1.ReasonFinalizationPartiallyFailed:
+		return finding{failed, finalized.Reason, finalized.Message}
 	}
 	return found
 }
@@ -74,11 +76,13 @@ func first(texts []string) string {
 func run(object client.Object, made finding) (result, now finding) {
 	accepted, conditions := lifecycle.Accepted(object), k8s.Conditions(object)
 	refused := accepted != nil && accepted.Status == metav1.ConditionFalse
-	result = made
+	absent, result := lifecycle.AbsenceReported(object), made
+	_, isRestore := object.(*oadpv1alpha1.NonAdminRestore)
 	switch {
 	case accepted == nil && !lifecycle.EverCreated(object):
 		result = finding{inProgress, ReasonPending, "the spec is not validated yet"}
-	case lifecycle.AbsenceReported(object), refused && !lifecycle.EverCreated(object):
+	case absent && isRestore && made.state != inProgress: // what was restored stays
+	case absent, refused && !lifecycle.EverCreated(object):
 		result = finding{failed, accepted.Reason, accepted.Message}
 		if accepted.Reason == oadpv1alpha1.ReasonQuotaExceeded { // passes by itself
 			result.state = inProgress
@@ -92,12 +96,20 @@ func run(object client.Object, made finding) (result, now finding) {
 	}
 	deleting := meta.FindStatusCondition(conditions, string(oadpv1alpha1.NonAdminConditionDeleting))
 	switch {
+	case deleting != nil && deleting.Status == metav1.ConditionTrue && undecided(object):
+		return result, finding{failed, deleting.Reason, deleting.Message}
 	case deleting != nil && deleting.Status == metav1.ConditionTrue:
 		return result, finding{inProgress, ReasonDeleting, deleting.Message}
-	case result.state == current && refused:
+	case result.state == current && refused && !absent:
 		return result, finding{failed, accepted.Reason, accepted.Message}
 	}
 	return result, result
+}
+
+// undecided: a NonAdminBackup was deleted, and its tenant has not chosen what becomes of the data.
+func undecided(object client.Object) bool {
+	nab, is := object.(*oadpv1alpha1.NonAdminBackup)
+	return is && !nab.Spec.DeleteBackup && !nab.Spec.ForceDeleteBackup
 }
 
 // download: the one condition of a NonAdminDownloadRequest says all.

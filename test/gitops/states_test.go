@@ -88,8 +88,11 @@ func backups() map[string]situation {
 		"a backup that is lost":       {object: backup("Created", "InProgress", accepted, queued, condition("VeleroStalled", "True", "VeleroFinalStatusLost")), kstatus: failed},
 		"a backup that has expired":   {object: backup("Created", "Completed", condition("Accepted", "False", "VeleroBackupNotFound"), queued), kstatus: failed},
 		"a backup made invalid later": {object: backup("Created", "Completed", condition("Accepted", "False", "InvalidBackupSpec"), queued), kstatus: failed},
-		"a backup to be deleted":      {object: backup("Deleting", "Completed", accepted, queued, condition("Deleting", "True", "DeletionPending")), kstatus: inProgress},
+		"a backup deleted alone":      {object: backup("Deleting", "Completed", accepted, queued, condition("Deleting", "True", "DeletionPending")), kstatus: failed},
 	}
+	deleted := backup("Deleting", "Completed", accepted, queued, condition("Deleting", "True", "DeletionPending")).(*oadpv1alpha1.NonAdminBackup)
+	deleted.Spec.DeleteBackup = true
+	all["a backup deleted with its data"] = situation{object: deleted, kstatus: inProgress}
 	phases := map[velerov1.BackupPhase]status.Status{
 		"New": inProgress, "Queued": inProgress, "ReadyToStart": inProgress, "InProgress": inProgress,
 		"WaitingForPluginOperations": inProgress, "WaitingForPluginOperationsPartiallyFailed": inProgress,
@@ -104,22 +107,32 @@ func backups() map[string]situation {
 }
 
 func restores() map[string]situation {
-	restore := func(phase velerov1.RestorePhase, after oadpv1alpha1.FinalizationPhase) client.Object {
+	restore := func(phase velerov1.RestorePhase, after string, verdict ...metav1.Condition) client.Object {
 		nar := &oadpv1alpha1.NonAdminRestore{}
-		nar.Status.Phase, nar.Status.Conditions = "Created", []metav1.Condition{accepted, queued}
+		nar.Status.Phase, nar.Status.Conditions = "Created", append([]metav1.Condition{accepted, queued}, verdict...)
+		if len(verdict) > 0 {
+			nar.Status.Conditions = append([]metav1.Condition{queued}, verdict...)
+		}
 		nar.Status.VeleroRestore = &oadpv1alpha1.VeleroRestore{Status: &velerov1.RestoreStatus{Phase: phase}}
-		if after != "" {
-			nar.Status.Finalization = &oadpv1alpha1.RestoreFinalization{Phase: after}
+		switch after {
+		case "":
+		case "Finalizing":
+			nar.Status.Conditions = append(nar.Status.Conditions, condition("Finalized", "False", after))
+		default:
+			nar.Status.Conditions = append(nar.Status.Conditions, condition("Finalized", "True", "Finalization"+after))
 		}
 		return nar
 	}
+	expired := condition("Accepted", "False", oadpv1alpha1.ReasonVeleroRestoreNotFound)
 	return map[string]situation{
+		"a restore that has expired":               {object: restore("Completed", "Completed", expired), kstatus: current},
+		"a restore that was removed while it ran":  {object: restore("InProgress", "", expired), kstatus: failed},
+		"a restore of another controller":          {object: restore("Completed", ""), kstatus: current},
 		"a restore in progress":                    {object: restore("InProgress", ""), kstatus: inProgress},
-		"a restore that Velero has ended":          {object: restore("Completed", ""), kstatus: inProgress},
 		"a restore that is being finalized":        {object: restore("Completed", "Finalizing"), kstatus: inProgress},
 		"a restore that is over":                   {object: restore("Completed", "Completed"), kstatus: current},
 		"a restore whose finalization had errors":  {object: restore("Completed", "PartiallyFailed"), kstatus: failed},
-		"a restore with errors, finalizing":        {object: restore("PartiallyFailed", "FinalizingPartiallyFailed"), kstatus: inProgress},
+		"a restore with errors, finalizing":        {object: restore("PartiallyFailed", "Finalizing"), kstatus: inProgress},
 		"a restore with errors":                    {object: restore("PartiallyFailed", "PartiallyFailed"), kstatus: failed},
 		"a restore that failed":                    {object: restore("Failed", ""), kstatus: failed},
 		"a restore that Velero has not understood": {object: restore("FailedValidation", ""), kstatus: failed},
@@ -201,6 +214,7 @@ func foundationDBs() map[string]situation {
 		"a FoundationDBBackup of an unreachable cluster": {object: backup(ready("Unknown", fdbv1alpha1.ReasonClusterUnreachable)), kstatus: inProgress},
 		"a FoundationDBBackup that is misconfigured": {object: backup(ready("False", fdbv1alpha1.ReasonSecretMissing),
 			condition(fdbv1alpha1.ConditionMisconfiguredBackup, "True", fdbv1alpha1.ReasonSecretMissing)), kstatus: failed},
+		"a FoundationDBBackup before its cluster":    {object: backup(ready("False", fdbv1alpha1.ReasonClusterMissing)), kstatus: inProgress},
 		"a FoundationDBBackup that is being deleted": {object: backup(ready("False", fdbv1alpha1.ReasonDeleting)), kstatus: inProgress},
 		"a FoundationDBRestore in progress":          {object: restore(ready("False", fdbv1alpha1.ReasonRestoring)), kstatus: inProgress},
 		"a FoundationDBRestore that is complete":     {object: restore(ready("True", fdbv1alpha1.ReasonCompleted)), kstatus: current},

@@ -12,7 +12,7 @@ var (
 	anyMessage  = regexp.MustCompile(`("message": "|PersistentVolume [^ "]+: )(\\.|[^"\\])*"`)
 	ofOneBuild  = regexp.MustCompile(`(?m)^ *("[a-z.]+\.holdfast\.dev"|"uid": "[^"]*"|"velero\.io/exclude-from-backup": "true"),?\n`)
 	anySummary  = regexp.MustCompile(`\n *\{\n *"type": "(?:Complete|Ready|Reconciling|Stalled)"[^{}]*\},?`)
-	anyObserved = regexp.MustCompile(`(?m)^ *"observedGeneration": \d+,?\n`)
+	anyObserved = regexp.MustCompile(`(?m)^  "observedGeneration": -?\d+,?\n`)
 	anyRevision = regexp.MustCompile(`("deployment\.kubernetes\.io/revision": )"\d+"`)
 	lastComma   = regexp.MustCompile(`,(\n *[}\]])`)
 )

@@ -7,6 +7,7 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/starter/watch/caches"
 	"holdfast.dev/holdfast/starter/watch/trim"
 )
@@ -74,7 +75,8 @@ var nonAdminRestores = caches.New(caches.Kind{
 
 func keptConditions(all []metav1.Condition) []metav1.Condition {
 	return trim.Conditions(all, oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.NonAdminConditionQueued,
-		oadpv1alpha1.NonAdminConditionDeleting, oadpv1alpha1.NonAdminConditionVeleroStalled)
+		oadpv1alpha1.NonAdminConditionDeleting, oadpv1alpha1.NonAdminConditionVeleroStalled,
+		oadpv1alpha1.NonAdminConditionFinalized, kstatus.ConditionComplete, kstatus.ConditionReconciling, kstatus.ConditionStalled)
 }
 
 // keptSpec is what is kept of a spec: all as long as it may be judged again, otherwise what is named in it. If it is too large to

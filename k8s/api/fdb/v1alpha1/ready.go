@@ -54,6 +54,14 @@ var underWay = []string{
 // UnderWay reports whether a condition with this reason is no fault and ends by itself.
 func UnderWay(reason string) bool { return slices.Contains(underWay, reason) }
 
+// passing are the reasons of faults that may pass without anybody's action: the cluster is being made, or a command is retried.
+var passing = []string{
+	ReasonDeleting, ReasonClusterMissing, ReasonClusterNotReady, ReasonToolFailing, ReasonLastStartInFuture,
+	ReasonDatabaseLocked, ReasonBackupMissing, ReasonNotRestorable,
+}
+
+func actionNeeded(reason string) bool { return !UnderWay(reason) && !slices.Contains(passing, reason) }
+
 // StatusConditions are status.conditions.
 func (b *FoundationDBBackup) StatusConditions() *[]metav1.Condition { return &b.Status.Conditions }
 

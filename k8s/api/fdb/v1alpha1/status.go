@@ -32,7 +32,7 @@ type FoundationDBBackupStatus struct {
 	// +optional
 	Expiry *BackupExpiryStatus `json:"expiry,omitempty"`
 
-	// reconciled is true if no condition besides Ready is present and observedGeneration is the current one.
+	// reconciled is true if nothing is not as the spec says and observedGeneration is the current one.
 	// +optional
 	Reconciled bool `json:"reconciled"`
 }

@@ -10,7 +10,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=nonadminbackupstoragelocationapprovalrequests,shortName=nabslapprovalrequest,categories=holdfast
+// +kubebuilder:resource:path=nonadminbackupstoragelocationapprovalrequests,shortName=nabslapprovalrequest
 // +kubebuilder:printcolumn:name="Approved",type="string",JSONPath=".status.conditions[?(@.type=='ClusterAdminApproved')].status"
 // +kubebuilder:printcolumn:name="Pending-Decision",type="string",JSONPath=".spec.pendingApprovalDecision"
 // +kubebuilder:printcolumn:name="Request-Namespace",type="string",JSONPath=".status.veleroBackupStorageLocationApprovalRequest.namespace"
