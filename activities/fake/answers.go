@@ -26,13 +26,16 @@ func (w *World) interceptors() interceptor.Funcs {
 			if newer, is := o.(*unstructured.Unstructured); is && err == nil && newer.GetKind() == "DownloadRequest" && w.Refusal != "" {
 				err = unstructured.SetNestedField(newer.Object, w.Refusal, "status", "message")
 			}
+			w.prune(o)
 			return err
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if err := w.read(list); err != nil {
 				return err
 			}
-			return c.List(ctx, list, opts...)
+			err := c.List(ctx, list, opts...)
+			w.prune(list)
+			return err
 		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			if o.GetUID() == "" {
@@ -58,11 +61,13 @@ func (w *World) interceptors() interceptor.Funcs {
 			})
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			defer w.prune(o)
 			return w.write("patch", o, func() error { return c.Patch(ctx, o, p, opts...) })
 		},
 		SubResourcePatch: func(
 			ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
 		) error {
+			defer w.prune(o)
 			return w.write("patch "+sub, o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
 		},
 	}

@@ -66,6 +66,8 @@ type World struct {
 	Sign func(*velerov1.DownloadRequest) string
 	// Refusal, if set, answers DownloadRequests with phase Failed and this message, as Velero is to do after 1.18.
 	Refusal string
+	// OADPsCRDs: OADP's CRDs are installed, whose status has none of the fields that are Holdfast's own.
+	OADPsCRDs bool
 
 	cluster activities.Cluster
 

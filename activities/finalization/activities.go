@@ -9,9 +9,11 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 
 	"holdfast.dev/holdfast/activities"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/velero"

@@ -186,6 +186,22 @@ func TestARecordIsWrittenOnceAndToldOnce(t *testing.T) {
 	assert.False(t, planned.Due)
 }
 
+// Where OADP's CRDs are installed, the API server drops status.finalization.
+func TestAFinalizationThatHasEndedIsNotDueAgainWithOADPsCRDs(t *testing.T) {
+	for _, ended := range []string{"Completed", "PartiallyFailed"} {
+		w, f := veleroEnded(t, "Completed")
+		w.OADPsCRDs = true
+		require.NoError(t, recordPhase(t, f, "Finalizing"))
+		require.True(t, planOf(t, f).Due)
+		require.NoError(t, recordPhase(t, f, ended))
+		require.Nil(t, w.ReadRestore(undo).Status.Finalization)
+		planned := planOf(t, f)
+		assert.Equal(t, ended, planned.Ended.Phase)
+		assert.False(t, planned.Due)
+		assert.Empty(t, activitytest.WritesOf(w, func() { require.NoError(t, recordPhase(t, f, ended)) }))
+	}
+}
+
 func TestAStatusThatIsTooLargeKeepsTheVerdict(t *testing.T) {
 	w, f := veleroEnded(t, "Completed")
 	w.Fail(func(_ string, object client.Object) error {

@@ -102,6 +102,22 @@ func TestARestoreIsStartedInOneStep(t *testing.T) {
 	}
 }
 
+// Where OADP's CRDs are installed, the API server drops the fields that they do not have.
+func TestWithOADPsCRDsNothingIsWrittenAgain(t *testing.T) {
+	w := restoring(t, "")
+	w.OADPsCRDs = true
+	steps(t, w, contract.StartRestore.Name)
+	for _, phase := range []velerov1.RestorePhase{velerov1.RestorePhaseInProgress, velerov1.RestorePhaseCompleted} {
+		w.SetRestore(restored, phase)
+		steps(t, w, contract.RefreshRestore.Name)
+		assert.Empty(t, activitytest.WritesOf(w, func() {
+			steps(t, w, contract.StartRestore.Name, contract.AdmitRestore.Name, contract.RefreshRestore.Name)
+		}), phase)
+	}
+	view := steps(t, w, contract.RefreshRestore.Name)
+	assert.True(t, view.FinalizationDue && view.SpecValidated)
+}
+
 // A process may die after each write, and an answer may be lost after each.
 func TestAStartThatIsCutOffAnywhereEndsInOneVeleroRestore(t *testing.T) {
 	for _, tenant := range []string{"", fake.Namespace} {

@@ -10,34 +10,28 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 )
 
 // docs/gitops.md: what kubectl waits for, and what kstatus makes of the same objects.
-func TestScriptsAndToolsWaitForABackup(t *testing.T) {
+func TestScriptsAndToolsWaitForWhatTenantsMake(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t, "grace")
 	good := x.backUp("good")
 	refused := x.backUp("refused", withSpec(func(spec *velerov1.BackupSpec) { spec.ExcludedNamespaces = []string{"other"} }))
+	plan := x.plan("nightly", "0 3 1 1 *", nil)
 
-	require.NoError(t, kubectl(t.Context(), "wait", "-n", x.namespace, "--for=condition=Complete", "--timeout="+patience.String(), "nab/good"))
-	require.NoError(t, kubectl(t.Context(), "wait", "-n", x.namespace, "--for=condition=Stalled", "--timeout="+patience.String(), "nab/refused"))
-	for object, is := range map[client.Object]status.Status{good: status.CurrentStatus, refused: status.FailedStatus} {
-		require.NoError(t, x.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-		require.NoError(t, err)
-		u := &unstructured.Unstructured{Object: fields}
-		u.SetGroupVersionKind(oadpv1alpha1.GroupVersion.WithKind(oadpv1alpha1.KindNonAdminBackup))
-		found, err := status.Compute(u)
-		require.NoError(t, err)
-		assert.Equal(t, is, found.Status, found.Message)
-	}
+	x.waits("Complete", good, status.CurrentStatus)
+	x.waits("Stalled", refused, status.FailedStatus)
+	x.waits("Ready", plan, status.CurrentStatus)
+	x.waits("Complete", x.restore("again", good.Name), status.CurrentStatus)
+	x.waits("Complete", x.request(velerov1.DownloadTargetKindBackupLog, good.Name), status.CurrentStatus)
 
 	for _, shown := range []struct {
 		arguments []string
@@ -52,6 +46,21 @@ func TestScriptsAndToolsWaitForABackup(t *testing.T) {
 			assert.Contains(t, printed, text, "kubectl %s", strings.Join(shown.arguments, " "))
 		}
 	}
+}
+
+// waits lets kubectl wait for a condition of the object, and kstatus judge it.
+func (x *tenant) waits(condition string, object client.Object, is status.Status) {
+	x.t.Helper()
+	gvk, err := apiutil.GVKForObject(object, k8s.Scheme())
+	require.NoError(x.t, err)
+	require.NoError(x.t, kubectl(x.t.Context(), "wait", "-n", x.namespace, "--for=condition="+condition, "--timeout="+patience.String(),
+		strings.ToLower(gvk.Kind)+"/"+object.GetName()))
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	require.NoError(x.t, admin.Get(x.t.Context(), client.ObjectKeyFromObject(object), u))
+	found, err := status.Compute(u)
+	require.NoError(x.t, err)
+	assert.Equal(x.t, is, found.Status, "%s: %s", object.GetName(), found.Message)
 }
 
 // kubectlPrints is what kubectl prints for the administrator.

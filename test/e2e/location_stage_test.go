@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -125,7 +126,9 @@ func (x *tenant) awaitLocationPhase(location *nabsl, phase velerov1.BackupStorag
 	x.t.Helper()
 	return x.awaitLocation(location, "Created and "+string(phase), func(now *nabsl) bool {
 		made := now.Status.VeleroBackupStorageLocation
-		return now.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated && made != nil && made.Status != nil && made.Status.Phase == phase
+		ready := meta.IsStatusConditionTrue(now.Status.Conditions, kstatus.ConditionReady)
+		return now.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated && made != nil && made.Status != nil && made.Status.Phase == phase &&
+			ready == (phase == velerov1.BackupStorageLocationPhaseAvailable)
 	})
 }
 

@@ -61,6 +61,9 @@ func condition(kind, is, reason string) metav1.Condition {
 var (
 	accepted = condition("Accepted", "True", "BackupAccepted")
 	queued   = condition("Queued", "True", "BackupScheduled")
+
+	restoreAccepted = condition("Accepted", "True", "RestoreAccepted")
+	restoreQueued   = condition("Queued", "True", "RestoreScheduled")
 )
 
 func backup(phase oadpv1alpha1.NonAdminPhase, veleros velerov1.BackupPhase, conditions ...metav1.Condition) client.Object {
@@ -109,9 +112,9 @@ func backups() map[string]situation {
 func restores() map[string]situation {
 	restore := func(phase velerov1.RestorePhase, after string, verdict ...metav1.Condition) client.Object {
 		nar := &oadpv1alpha1.NonAdminRestore{}
-		nar.Status.Phase, nar.Status.Conditions = "Created", append([]metav1.Condition{accepted, queued}, verdict...)
+		nar.Status.Phase, nar.Status.Conditions = "Created", []metav1.Condition{restoreAccepted, restoreQueued}
 		if len(verdict) > 0 {
-			nar.Status.Conditions = append([]metav1.Condition{queued}, verdict...)
+			nar.Status.Conditions = append([]metav1.Condition{restoreQueued}, verdict...)
 		}
 		nar.Status.VeleroRestore = &oadpv1alpha1.VeleroRestore{Status: &velerov1.RestoreStatus{Phase: phase}}
 		switch after {
@@ -124,9 +127,15 @@ func restores() map[string]situation {
 		return nar
 	}
 	expired := condition("Accepted", "False", oadpv1alpha1.ReasonVeleroRestoreNotFound)
+	filtered := condition("Filtered", "True", oadpv1alpha1.ReasonNotAllowedFromTenantsLocation)
+	refused := &oadpv1alpha1.NonAdminRestore{}
+	refused.Status.Phase = "BackingOff"
+	refused.Status.Conditions = []metav1.Condition{condition("Accepted", "False", "InvalidRestoreSpec")}
 	return map[string]situation{
 		"a restore that has expired":               {object: restore("Completed", "Completed", expired), kstatus: current},
 		"a restore that was removed while it ran":  {object: restore("InProgress", "", expired), kstatus: failed},
+		"a refused restore":                        {object: refused, kstatus: failed},
+		"a restore that left something out":        {object: restore("Completed", "Completed", restoreAccepted, filtered), kstatus: current},
 		"a restore of another controller":          {object: restore("Completed", ""), kstatus: current},
 		"a restore in progress":                    {object: restore("InProgress", ""), kstatus: inProgress},
 		"a restore that is being finalized":        {object: restore("Completed", "Finalizing"), kstatus: inProgress},
@@ -157,11 +166,19 @@ func locations() map[string]situation {
 		"a refused location":                {object: location("BackingOff", "", condition("Accepted", "False", "BslSpecValidation")), kstatus: failed},
 		"a location that waits for consent": {object: location("BackingOff", "", valid, pending), kstatus: inProgress, suspended: true},
 		"a rejected location":               {object: location("BackingOff", "", valid, condition("ClusterAdminApproved", "False", "BslSpecRejected")), kstatus: failed},
-		"a location without a credential":   {object: location("Created", "Available", valid, approved, condition("SecretSynced", "False", "SecretSyncFailed")), kstatus: failed},
-		"a location not validated yet":      {object: location("Created", "", valid, approved), kstatus: inProgress},
-		"an available location":             {object: location("Created", "Available", valid, approved), kstatus: current},
-		"an unavailable location":           {object: location("Created", "Unavailable", valid, approved), kstatus: failed},
-		"a location that is being deleted":  {object: location("Deleting", "Available", valid, approved), kstatus: inProgress},
+		"a location that cannot be carried": {object: location("BackingOff", "", valid, condition("ClusterAdminApproved", "False", "BslSpecInvalid")), kstatus: failed},
+		"a location whose change is rejected": {object: location("Created", "Available", valid, approved,
+			condition("SpecUpdateApproved", "False", "BslSpecUpdateRejected")), kstatus: failed},
+		"a location that cannot be made": {object: location("Created", "", valid, approved, condition("SecretSynced", "True", "SecretUpdated"),
+			condition("BackupStorageLocationSynced", "False", "BackupStorageLocationSyncError")), kstatus: failed},
+		"a location without a credential": {object: location("Created", "Available", valid, approved, condition("SecretSynced", "False", "SecretSyncFailed")), kstatus: failed},
+		"a location not validated yet":    {object: location("Created", "", valid, approved), kstatus: inProgress},
+		"an available location": {object: location("Created", "Available", valid, approved, condition("SecretSynced", "True", "SecretCreated"),
+			condition("BackupStorageLocationSynced", "True", "BackupStorageLocationCreated")), kstatus: current},
+		"an updated location": {object: location("Created", "Available", valid, approved,
+			condition("BackupStorageLocationSynced", "True", "BackupStorageLocationUpdated")), kstatus: current},
+		"an unavailable location":          {object: location("Created", "Unavailable", valid, approved), kstatus: failed},
+		"a location that is being deleted": {object: location("Deleting", "Available", valid, approved), kstatus: inProgress},
 	}
 }
 
@@ -185,14 +202,25 @@ func plans() map[string]situation {
 		p.Status.Conditions, p.Status.ObservedGeneration = conditions, generation
 		return p
 	}
-	return map[string]situation{
+	ready := condition("Ready", "True", holdfastv1alpha1.ReasonScheduled)
+	all := map[string]situation{
 		"a plan without its Schedule":   {object: plan(condition("Ready", "Unknown", holdfastv1alpha1.ReasonUnscheduled)), kstatus: inProgress},
-		"a plan that is scheduled":      {object: plan(condition("Ready", "True", holdfastv1alpha1.ReasonScheduled)), kstatus: current},
+		"a plan that is scheduled":      {object: plan(ready), kstatus: current},
+		"a plan that keeps too long":    {object: plan(condition("Ready", "True", holdfastv1alpha1.ReasonKeepExceedsTTL)), kstatus: current},
 		"a plan that cannot be carried": {object: plan(condition("Ready", "False", holdfastv1alpha1.ReasonInvalid)), kstatus: failed},
 		"a plan that is not allowed":    {object: plan(condition("Ready", "False", holdfastv1alpha1.ReasonForbidden)), kstatus: failed},
-		"a plan that misses its objective": {object: plan(condition("Ready", "True", holdfastv1alpha1.ReasonScheduled),
-			condition("ObjectiveMet", "False", holdfastv1alpha1.ReasonStale)), kstatus: current},
 	}
+	// The results of its backups say nothing about the plan itself.
+	for _, reason := range []string{
+		holdfastv1alpha1.ReasonMet, holdfastv1alpha1.ReasonStale, holdfastv1alpha1.ReasonNeverSucceeded,
+		holdfastv1alpha1.ReasonUnknown, holdfastv1alpha1.ReasonPaused,
+	} {
+		all["a plan with the objective "+reason] = situation{object: plan(ready, condition("ObjectiveMet", "False", reason)), kstatus: current}
+	}
+	for _, reason := range []string{holdfastv1alpha1.ReasonUsual, holdfastv1alpha1.ReasonFarLess, holdfastv1alpha1.ReasonEmpty} {
+		all["a plan with the content "+reason] = situation{object: plan(ready, condition("ContentUsual", "False", reason)), kstatus: current}
+	}
+	return all
 }
 
 func foundationDBs() map[string]situation {
@@ -207,17 +235,43 @@ func foundationDBs() map[string]situation {
 		return r
 	}
 	ready := func(is, reason string) metav1.Condition { return condition("Ready", is, reason) }
-	return map[string]situation{
-		"a FoundationDBBackup as its spec says": {object: backup(ready("True", fdbv1alpha1.ReasonReconciled)), kstatus: current},
+	all := map[string]situation{
+		"a FoundationDBBackup as its spec says":  {object: backup(ready("True", fdbv1alpha1.ReasonReconciled)), kstatus: current},
+		"a FoundationDBRestore that is complete": {object: restore(ready("True", fdbv1alpha1.ReasonCompleted)), kstatus: current},
 		"a FoundationDBBackup that begins": {object: backup(ready("False", fdbv1alpha1.ReasonInitialSnapshot),
 			condition(fdbv1alpha1.ConditionIncorrectBackupState, "True", fdbv1alpha1.ReasonInitialSnapshot)), kstatus: inProgress},
-		"a FoundationDBBackup of an unreachable cluster": {object: backup(ready("Unknown", fdbv1alpha1.ReasonClusterUnreachable)), kstatus: inProgress},
-		"a FoundationDBBackup that is misconfigured": {object: backup(ready("False", fdbv1alpha1.ReasonSecretMissing),
-			condition(fdbv1alpha1.ConditionMisconfiguredBackup, "True", fdbv1alpha1.ReasonSecretMissing)), kstatus: failed},
-		"a FoundationDBBackup before its cluster":    {object: backup(ready("False", fdbv1alpha1.ReasonClusterMissing)), kstatus: inProgress},
-		"a FoundationDBBackup that is being deleted": {object: backup(ready("False", fdbv1alpha1.ReasonDeleting)), kstatus: inProgress},
-		"a FoundationDBRestore in progress":          {object: restore(ready("False", fdbv1alpha1.ReasonRestoring)), kstatus: inProgress},
-		"a FoundationDBRestore that is complete":     {object: restore(ready("True", fdbv1alpha1.ReasonCompleted)), kstatus: current},
-		"a FoundationDBRestore that was stopped":     {object: restore(ready("False", fdbv1alpha1.ReasonAborted)), kstatus: failed},
 	}
+	for is, reasons := range notReady {
+		for _, reason := range reasons {
+			all["a FoundationDBBackup with the reason "+reason] = situation{object: backup(ready("False", reason)), kstatus: is}
+			all["a FoundationDBRestore with the reason "+reason] = situation{object: restore(ready("False", reason)), kstatus: is}
+		}
+	}
+	for _, reason := range []string{fdbv1alpha1.ReasonClusterUnreachable, fdbv1alpha1.ReasonStateUnknown, fdbv1alpha1.ReasonNoWorker} {
+		all["a FoundationDBBackup of which is unknown: "+reason] = situation{object: backup(ready("Unknown", reason)), kstatus: inProgress}
+	}
+	return all
+}
+
+// notReady are the reasons of a FoundationDB object's Ready that is False: those that pass, and those for which somebody has to act.
+var notReady = map[status.Status][]string{
+	inProgress: {
+		fdbv1alpha1.ReasonDeleting, fdbv1alpha1.ReasonDeploymentMissing, fdbv1alpha1.ReasonDeploymentDiffers,
+		fdbv1alpha1.ReasonAgentsNotReady, fdbv1alpha1.ReasonNotRunning, fdbv1alpha1.ReasonNotStopped, fdbv1alpha1.ReasonNotPaused,
+		fdbv1alpha1.ReasonNotResumed, fdbv1alpha1.ReasonWaitingForSlot, fdbv1alpha1.ReasonWaitingForAgents,
+		fdbv1alpha1.ReasonInitialSnapshot, fdbv1alpha1.ReasonRestarting, fdbv1alpha1.ReasonParametersDiffer,
+		fdbv1alpha1.ReasonClusterMissing, fdbv1alpha1.ReasonClusterNotReady, fdbv1alpha1.ReasonToolFailing,
+		fdbv1alpha1.ReasonLastStartInFuture, fdbv1alpha1.ReasonNotStarted, fdbv1alpha1.ReasonRestoring, fdbv1alpha1.ReasonNotAborted,
+		fdbv1alpha1.ReasonDataBusy, fdbv1alpha1.ReasonDatabaseLocked, fdbv1alpha1.ReasonBackupMissing, fdbv1alpha1.ReasonNotRestorable,
+	},
+	failed: {
+		fdbv1alpha1.ReasonDeploymentNotOurs, fdbv1alpha1.ReasonTemplateInvalid, fdbv1alpha1.ReasonDeploymentRefused,
+		fdbv1alpha1.ReasonSnapshotStalled, fdbv1alpha1.ReasonPauseDisagreement, fdbv1alpha1.ReasonTagTaken,
+		fdbv1alpha1.ReasonDataMissing, fdbv1alpha1.ReasonExpiryFailing, fdbv1alpha1.ReasonSecretMissing,
+		fdbv1alpha1.ReasonCredentialsInvalid, fdbv1alpha1.ReasonDestinationInvalid, fdbv1alpha1.ReasonKeyRangesInvalid,
+		fdbv1alpha1.ReasonContainerUsed, fdbv1alpha1.ReasonToolsMissing, fdbv1alpha1.ReasonTooManyBackups, fdbv1alpha1.ReasonAborted,
+		fdbv1alpha1.ReasonNoProgress, fdbv1alpha1.ReasonAgentsPaused, fdbv1alpha1.ReasonNoAgents, fdbv1alpha1.ReasonDatabaseNotEmpty,
+		fdbv1alpha1.ReasonDatabaseChanged, fdbv1alpha1.ReasonFinalizationFailing, fdbv1alpha1.ReasonURLInvalid,
+		fdbv1alpha1.ReasonSourceMissing,
+	},
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -67,10 +68,12 @@ func away(err error) bool {
 		code == http.StatusUnauthorized || code == http.StatusForbidden
 }
 
-// unreachable reports whether a request got no answer. A certificate that cannot be verified and an answer that cannot be decoded
-// are none of these errors.
+// unreachable reports whether a request got no answer. A certificate that either side cannot verify and an answer that cannot be
+// decoded are none of these errors.
 func unreachable(err error) bool {
 	var network *net.OpError
-	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsTimeout(err) ||
+	var stream http2.StreamError
+	return (errors.As(err, &network) && network.Op != "remote error") || // a TLS alert
+		errors.As(err, &stream) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsTimeout(err) ||
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }

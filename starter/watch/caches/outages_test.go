@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,6 +51,8 @@ func TestWhichErrorsAreAnOutage(t *testing.T) {
 		"it does not answer":            {context.DeadlineExceeded, true},
 		"it closes the connection":      {&url.Error{Op: "Get", URL: "https://api", Err: io.EOF}, true},
 		"it breaks off its answer":      {fmt.Errorf("unexpected error when reading response body: %w", io.ErrUnexpectedEOF), true},
+		"it resets the stream":          {http2.StreamError{StreamID: 1, Code: http2.ErrCodeInternal}, true},
+		"it does not take ours":         {&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, false},
 		"its certificate is another's":  {&url.Error{Op: "Get", URL: "https://api", Err: x509.UnknownAuthorityError{}}, false},
 		"its answer is not understood":  {errors.New("unable to decode an event from the watch stream"), false},
 		"it starts":                     {errNotReady, true},

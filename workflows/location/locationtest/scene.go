@@ -20,6 +20,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/approval"
 	"holdfast.dev/holdfast/workflows/call"
@@ -157,10 +158,10 @@ func hidesSecrets(t *testing.T, world *fake.World) {
 	}
 }
 
-// Conditions returns those of the location as "Type=Status/Reason".
+// Conditions returns those of the location, but for the summary of them, as "Type=Status/Reason".
 func Conditions(world *fake.World) []string {
 	var all []string
-	for _, c := range world.Location(workflowtest.Backup).Status.Conditions {
+	for _, c := range kstatus.Others(world.Location(workflowtest.Backup).Status.Conditions) {
 		all = append(all, c.Type+"="+string(c.Status)+"/"+c.Reason)
 	}
 	return all

@@ -66,14 +66,10 @@ func actionNeeded(reason string) bool { return !UnderWay(reason) && !slices.Cont
 func (b *FoundationDBBackup) StatusConditions() *[]metav1.Condition { return &b.Status.Conditions }
 
 // ActionNeeded reports whether somebody has to act on this reason of a Ready that is False.
-func (*FoundationDBBackup) ActionNeeded(reason string) bool {
-	return !UnderWay(reason) && reason != ReasonDeleting
-}
+func (*FoundationDBBackup) ActionNeeded(reason string) bool { return actionNeeded(reason) }
 
 // StatusConditions are status.conditions.
 func (r *FoundationDBRestore) StatusConditions() *[]metav1.Condition { return &r.Status.Conditions }
 
 // ActionNeeded reports whether somebody has to act on this reason of a Ready that is False.
-func (*FoundationDBRestore) ActionNeeded(reason string) bool {
-	return !UnderWay(reason) && reason != ReasonDeleting
-}
+func (*FoundationDBRestore) ActionNeeded(reason string) bool { return actionNeeded(reason) }

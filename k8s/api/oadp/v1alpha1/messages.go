@@ -20,8 +20,8 @@ const (
 	MessageRestoreScheduled        = "Created Velero Restore object"
 	MessageRestoreDeletionAccepted = "restore accepted for deletion"
 	// MessageFinalizing is Holdfast's own.
-	MessageFinalizing = "the restore's volumes and workloads are being checked and completed"
-	MessageVeleroRestoreNotFound   = "NonAdminRestore is finalized and its associated Velero Restore has been removed. " +
+	MessageFinalizing            = "the restore's volumes and workloads are being checked and completed"
+	MessageVeleroRestoreNotFound = "NonAdminRestore is finalized and its associated Velero Restore has been removed. " +
 		"Please create a new NonAdminRestore to initiate a new Restore"
 	MessageVeleroRestoreStalled = "the object store holds the results of the restore, but Velero has not recorded its end; " +
 		"an administrator should restart Velero, which then marks the restore Failed: create a new one after that"
