@@ -46,12 +46,14 @@ func (c Cluster) PatchObject(ctx context.Context, object client.Object, change f
 	return patch(before, object, func(difference client.Patch) error { return c.Client.Patch(ctx, object, difference) })
 }
 
-// PatchStatus is PatchObject for the status, which it completes by package kstatus.
+// PatchStatus is PatchObject for the status, which it completes by package kstatus: that is no change to report.
 func (c Cluster) PatchStatus(ctx context.Context, object client.Object, change func()) (bool, error) {
 	before := object.DeepCopyObject().(client.Object)
 	change()
+	changed := !equality.Semantic.DeepEqual(before, object)
 	kstatus.Summarize(before, object)
-	return patch(before, object, func(difference client.Patch) error { return c.Client.Status().Patch(ctx, object, difference) })
+	sent, err := patch(before, object, func(difference client.Patch) error { return c.Client.Status().Patch(ctx, object, difference) })
+	return changed && sent, err
 }
 
 func patch(before, object client.Object, send func(client.Patch) error) (bool, error) {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/k8s/velero"
 )
 
@@ -77,7 +78,7 @@ func (o *Objects) failed(target velerov1.DownloadTarget) bool {
 // refusedByVelero is the verdict that repeats Velero's refusal, if the status says it of this generation; else nil. Velero's
 // request is gone then, and without this another would be made for ever.
 func refusedByVelero(nadr *oadpv1alpha1.NonAdminDownloadRequest) *Verdict {
-	for _, condition := range nadr.Status.Conditions {
+	for _, condition := range kstatus.Others(nadr.Status.Conditions) {
 		if condition.ObservedGeneration == nadr.Generation && condition.Reason == oadpv1alpha1.ReasonDownloadError &&
 			strings.Contains(condition.Message, ": "+notSigned) {
 			return &Verdict{Condition: oadpv1alpha1.NonAdminCondition(condition.Type), Message: condition.Message}

@@ -168,16 +168,21 @@ func (f *Activities) Record(ctx context.Context, record contract.FinalizationRec
 		}
 		nar := subject.NAR
 		before := nar.DeepCopy()
-		changed, err := f.PatchStatus(ctx, nar, func() { Apply(nar, record) })
+		var applied *oadpv1alpha1.RestoreFinalization // the answer may leave it out
+		changed, err := f.PatchStatus(ctx, nar, func() {
+			Apply(nar, record)
+			applied = nar.Status.Finalization.DeepCopy()
+		})
 		if activities.TooLarge(err) {
 			before.DeepCopyInto(nar)
 			changed, err = f.PatchStatus(ctx, nar, func() {
 				Apply(nar, record)
 				Shrink(nar.Status.Finalization)
+				applied = nar.Status.Finalization.DeepCopy()
 			})
 		}
 		if changed {
-			f.record(before, nar)
+			f.record(before, nar, applied)
 		}
 		if errors.Is(err, activities.ErrGone) {
 			return nil

@@ -193,11 +193,13 @@ func TestAFinalizationThatHasEndedIsNotDueAgainWithOADPsCRDs(t *testing.T) {
 		w.OADPsCRDs = true
 		require.NoError(t, recordPhase(t, f, "Finalizing"))
 		require.True(t, planOf(t, f).Due)
+		require.Empty(t, activitytest.Events(w))
 		require.NoError(t, recordPhase(t, f, ended))
 		require.Nil(t, w.ReadRestore(undo).Status.Finalization)
 		planned := planOf(t, f)
 		assert.Equal(t, ended, planned.Ended.Phase)
 		assert.False(t, planned.Due)
+		assert.Len(t, activitytest.Events(w), 1)
 		assert.Empty(t, activitytest.WritesOf(w, func() { require.NoError(t, recordPhase(t, f, ended)) }))
 	}
 }

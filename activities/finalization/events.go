@@ -12,10 +12,11 @@ import (
 	"holdfast.dev/holdfast/k8s/shorten"
 )
 
-// record writes Events that the finalization began or ended, once and best effort, and counts its end.
-func (f *Activities) record(before, after *oadpv1alpha1.NonAdminRestore) {
-	was, is := before.Status.Finalization, after.Status.Finalization
-	if is == nil {
+// record writes Events that the finalization began or ended, once and best effort, and counts its end. Where OADP's CRD is
+// installed, no later record knows what an earlier one said: there only the end counts.
+func (f *Activities) record(before, after *oadpv1alpha1.NonAdminRestore, is *oadpv1alpha1.RestoreFinalization) {
+	was := before.Status.Finalization
+	if is == nil || (after.Status.Finalization == nil && !is.Phase.Final()) {
 		return
 	}
 	countTasks(was, is)

@@ -88,6 +88,9 @@ func firstLine(tasks []oadpv1alpha1.FinalizationTask) string {
 // Shrink removes the messages from a status that is too large for the API server. The counts stay, and the results hold all
 // messages.
 func Shrink(f *oadpv1alpha1.RestoreFinalization) {
+	if f == nil {
+		return
+	}
 	f.VeleroErrors = nil
 	for i := range f.Tasks {
 		f.Tasks[i].Warnings, f.Tasks[i].Errors = nil, nil

@@ -86,7 +86,7 @@ func (r *Activities) Refresh(ctx context.Context, o *Objects, step contract.Rest
 // mirror copies the Velero Restore, and announces the finalization once Velero has ended.
 func (r *Activities) mirror(o *Objects) {
 	lifecycle.ApplyRestore(o.NAR, o.RestoreName, o.Restore, r.Gatherer.OADPNamespace)
-	if o.finalizationDue() {
+	if o.finalizationDue() && o.NAR.DeletionTimestamp.IsZero() {
 		lifecycle.ApplyFinalizing(o.NAR)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/activities/activitytest"
 	"holdfast.dev/holdfast/activities/fake"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -116,6 +117,19 @@ func TestWithOADPsCRDsNothingIsWrittenAgain(t *testing.T) {
 	}
 	view := steps(t, w, contract.RefreshRestore.Name)
 	assert.True(t, view.FinalizationDue && view.SpecValidated)
+}
+
+// A worker of a release before package kstatus does not keep its conditions right.
+func TestASummaryIsWrittenAgainAndIsNoNews(t *testing.T) {
+	w := started(t, "", velerov1.RestorePhaseInProgress)
+	nar := w.ReadRestore(again)
+	meta.RemoveStatusCondition(&nar.Status.Conditions, kstatus.ConditionReconciling)
+	require.NoError(t, w.Client.Status().Update(t.Context(), nar))
+	assert.Equal(t, []string{"patch status NonAdminRestore"}, activitytest.WritesOf(w, func() {
+		steps(t, w, contract.RefreshRestore.Name, contract.AdmitRestore.Name, contract.RefreshRestore.Name)
+	}))
+	assert.True(t, kstatus.Consistent(w.ReadRestore(again)))
+	assert.Empty(t, activitytest.Events(w))
 }
 
 // A process may die after each write, and an answer may be lost after each.

@@ -167,8 +167,8 @@ func Summarize(before, object client.Object) {
 }
 
 // Consistent reports whether the summary, but for its texts, is what follows from the rest. A worker of a release that does not
-// know the summary changes the rest alone. An object that has ended without a summary, before Holdfast was upgraded, counts as
-// consistent: to complete all of them would start a workflow for each.
+// know the summary changes the rest alone. What is to end, and was settled before Holdfast was upgraded, counts as consistent
+// without a summary: to complete all of these objects would start a workflow for each.
 func Consistent(object client.Object) bool {
 	s, of := statusOf(object)
 	if !of {
@@ -179,7 +179,8 @@ func Consistent(object client.Object) bool {
 		return s.aim != ConditionReady
 	}
 	return slices.EqualFunc(present, s.summary(), func(is, follows metav1.Condition) bool {
-		return is.Type == follows.Type && is.Status == follows.Status && is.Reason == follows.Reason
+		return is.Type == follows.Type && is.Status == follows.Status && is.Reason == follows.Reason &&
+			is.ObservedGeneration == follows.ObservedGeneration
 	})
 }
 

@@ -120,6 +120,10 @@ func TestASummaryOfAnotherStateIsNotConsistent(t *testing.T) {
 	assert.True(t, kstatus.Consistent(unknown), "an object that ended before is left as it is")
 	running := summarized(t, backup(""), "InProgress")
 	assert.True(t, kstatus.Consistent(running))
+	edited := running.DeepCopy()
+	edited.Generation++
+	lifecycle.ApplyVerdict(edited, lifecycle.Acceptance(edited), "b", "openshift-adp")
+	assert.False(t, kstatus.Consistent(edited), "the same verdict about a newer spec")
 	running.Status.VeleroBackup.Status.Phase = "Completed"
 	assert.False(t, kstatus.Consistent(running))
 	assert.True(t, kstatus.Consistent(summarized(t, running, "Completed")))

@@ -31,3 +31,16 @@ func FinalPhase(nar *oadpv1alpha1.NonAdminRestore) oadpv1alpha1.FinalizationPhas
 	}
 	return oadpv1alpha1.FinalizationPhaseCompleted
 }
+
+// FinalizationPhase is the phase of the finalization; empty before Velero's end.
+func FinalizationPhase(nar *oadpv1alpha1.NonAdminRestore) oadpv1alpha1.FinalizationPhase {
+	switch phase := FinalPhase(nar); {
+	case phase != "":
+		return phase
+	case nar.Status.Finalization != nil:
+		return nar.Status.Finalization.Phase
+	case meta.FindStatusCondition(nar.Status.Conditions, string(oadpv1alpha1.NonAdminConditionFinalized)) != nil:
+		return oadpv1alpha1.FinalizationPhaseInProgress
+	}
+	return ""
+}

@@ -173,6 +173,7 @@ func forget(object client.Object) {
 	case *oadpv1alpha1.NonAdminBackup:
 		object.Status.VeleroBackup = nil
 	case *oadpv1alpha1.NonAdminRestore:
-		object.Status.VeleroRestore = nil
+		object.Status.VeleroRestore, object.Status.Finalization = nil, nil
+		meta.RemoveStatusCondition(&object.Status.Conditions, string(oadpv1alpha1.NonAdminConditionFinalized))
 	}
 }

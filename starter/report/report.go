@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/activities/plan"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/starter/velero"
 )
 
@@ -295,8 +296,8 @@ func (r *Report) addRestores(o Objects) {
 		if made := nar.Status.VeleroRestore; made != nil && made.Status != nil {
 			row.Result = string(made.Status.Phase)
 		}
-		if f := nar.Status.Finalization; f != nil && f.Phase.Final() {
-			row.Result = string(f.Phase)
+		if phase := lifecycle.FinalPhase(nar); phase != "" {
+			row.Result = string(phase)
 		}
 		r.Restores = append(r.Restores, row)
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/starter/operator"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -37,11 +38,9 @@ func restoreRow(nar *oadpv1alpha1.NonAdminRestore, of operator.Listed) listedRes
 	if velero := nar.Status.VeleroRestore; velero != nil && velero.Status != nil {
 		of.VeleroPhase = string(velero.Status.Phase)
 	}
-	row := listedRestore{Listed: of, QueuePosition: queuePosition(nar.Status.QueueInfo)}
-	if nar.Status.Finalization != nil {
-		row.Finalization = string(nar.Status.Finalization.Phase)
+	return listedRestore{
+		Listed: of, QueuePosition: queuePosition(nar.Status.QueueInfo), Finalization: string(lifecycle.FinalizationPhase(nar)),
 	}
-	return row
 }
 
 // describedRestore is what `holdfast describe restore` shows.
@@ -63,7 +62,7 @@ func describeRestore(nar *oadpv1alpha1.NonAdminRestore, workflow operator.Workfl
 	if nar.Spec.RestoreSpec != nil {
 		described.Backup = nar.Spec.RestoreSpec.BackupName
 	}
-	if f := nar.Status.Finalization; f != nil && !f.Phase.Final() {
+	if phase := lifecycle.FinalizationPhase(nar); phase != "" && !phase.Final() {
 		finalization := workflow(contract.KindFinalization, nar)
 		described.Finalization = &finalization
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,7 +60,8 @@ func (x *tenant) awaitURL(request *nadr) *nadr {
 	seen := x.awaitDownload(request, "Processed", func(now *nadr) bool {
 		processed := downloadCondition(now)
 		return processed.Type == string(oadpv1alpha1.NonAdminConditionProcessed) && processed.Status == metav1.ConditionTrue &&
-			processed.ObservedGeneration == now.Generation
+			processed.ObservedGeneration == now.Generation &&
+			meta.IsStatusConditionTrue(now.Status.Conditions, kstatus.ConditionComplete)
 	})
 	keepSignature(x.t, seen.Status.VeleroDownloadRequest.Status.DownloadURL)
 	return seen

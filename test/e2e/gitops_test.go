@@ -2,7 +2,10 @@ package e2e_test
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,7 +34,13 @@ func TestScriptsAndToolsWaitForWhatTenantsMake(t *testing.T) {
 	x.waits("Stalled", refused, status.FailedStatus)
 	x.waits("Ready", plan, status.CurrentStatus)
 	x.waits("Complete", x.restore("again", good.Name), status.CurrentStatus)
-	x.waits("Complete", x.request(velerov1.DownloadTargetKindBackupLog, good.Name), status.CurrentStatus)
+	// Its backup is in an administrator's location, whose files a tenant does not get.
+	x.waits("Stalled", x.request(velerov1.DownloadTargetKindBackupLog, good.Name), status.FailedStatus)
+
+	require.NoError(t, x.run("wait -n", good.Name), "the script of the page waits for a good end")
+	require.Error(t, x.run("wait -n", refused.Name), "and for a bad one")
+	require.NoError(t, kubectl(t.Context(), "create", "configmap", "argocd-cm", "-n", x.namespace))
+	require.NoError(t, x.run("--patch-file", ""))
 
 	for _, shown := range []struct {
 		arguments []string
@@ -62,6 +71,31 @@ func (x *tenant) waits(condition string, object client.Object, is status.Status)
 	require.NoError(x.t, err)
 	assert.Equal(x.t, is, found.Status, "%s: %s", object.GetName(), found.Message)
 }
+
+// run runs the code blocks of docs/gitops.md that hold a text as its reader would, in the tenant's namespace and for the backup.
+func (x *tenant) run(holds, backup string) error {
+	x.t.Helper()
+	page, err := os.ReadFile("../../docs/gitops.md")
+	require.NoError(x.t, err)
+	var script strings.Builder
+	for _, block := range codeBlocks.FindAllStringSubmatch(string(page), -1) {
+		if strings.Contains(block[1], holds) {
+			script.WriteString(block[1])
+		}
+	}
+	require.NotEmpty(x.t, script.String(), holds)
+	command := exec.CommandContext(x.t.Context(), "bash", "-euc", strings.NewReplacer(
+		"-n shop", "-n "+x.namespace, "-n argocd", "-n "+x.namespace, "nab/nightly", "nab/"+backup,
+	).Replace(script.String()))
+	command.Dir = "../.."
+	command.Env = append(os.Environ(), "KUBECONFIG="+stack.Kubeconfig(env.Admin),
+		"PATH="+filepath.Dir(stack.Binary(tools.Kubectl))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	printed, err := command.CombinedOutput()
+	x.t.Logf("%s", printed)
+	return err
+}
+
+var codeBlocks = regexp.MustCompile("(?s)```(?:sh|bash)\n(.*?)```")
 
 // kubectlPrints is what kubectl prints for the administrator.
 func kubectlPrints(ctx context.Context, t *testing.T, args ...string) string {

@@ -60,6 +60,26 @@ func TestWhatHoldfastHasNotSeenIsInProgress(t *testing.T) {
 	}
 }
 
+// An older release has written the status: there is no condition that sums it up.
+func TestArgoCDJudgesWhatIsFromBeforeAnUpgrade(t *testing.T) {
+	scripts, all := argoScripts(t), states()
+	for title, health := range map[string]string{
+		"a backup that Velero has in phase Completed":          "Healthy",
+		"a refused backup":                                     "Degraded",
+		"a plan that is scheduled":                             "Healthy",
+		"a plan that is not allowed":                           "Progressing",
+		"a plan without its Schedule":                          "Progressing",
+		"a FoundationDBRestore with the reason Aborted":        "Progressing",
+		"a FoundationDBBackup as its spec says":                "Healthy",
+		"a FoundationDBBackup with the reason InitialSnapshot": "Progressing",
+	} {
+		u := asServed(t, prepared(t, all[title].object))
+		gvk := u.GroupVersionKind()
+		found, _ := argoHealth(t, scripts["resource.customizations.health."+gvk.Group+"_"+gvk.Kind], u)
+		assert.Equal(t, health, found, title)
+	}
+}
+
 // prepared sets what the API server would.
 func prepared(t *testing.T, object client.Object) client.Object {
 	t.Helper()

@@ -263,6 +263,7 @@ var notReady = map[status.Status][]string{
 		fdbv1alpha1.ReasonClusterMissing, fdbv1alpha1.ReasonClusterNotReady, fdbv1alpha1.ReasonToolFailing,
 		fdbv1alpha1.ReasonLastStartInFuture, fdbv1alpha1.ReasonNotStarted, fdbv1alpha1.ReasonRestoring, fdbv1alpha1.ReasonNotAborted,
 		fdbv1alpha1.ReasonDataBusy, fdbv1alpha1.ReasonDatabaseLocked, fdbv1alpha1.ReasonBackupMissing, fdbv1alpha1.ReasonNotRestorable,
+		fdbv1alpha1.ReasonNoAgents,
 	},
 	failed: {
 		fdbv1alpha1.ReasonDeploymentNotOurs, fdbv1alpha1.ReasonTemplateInvalid, fdbv1alpha1.ReasonDeploymentRefused,
@@ -270,7 +271,7 @@ var notReady = map[status.Status][]string{
 		fdbv1alpha1.ReasonDataMissing, fdbv1alpha1.ReasonExpiryFailing, fdbv1alpha1.ReasonSecretMissing,
 		fdbv1alpha1.ReasonCredentialsInvalid, fdbv1alpha1.ReasonDestinationInvalid, fdbv1alpha1.ReasonKeyRangesInvalid,
 		fdbv1alpha1.ReasonContainerUsed, fdbv1alpha1.ReasonToolsMissing, fdbv1alpha1.ReasonTooManyBackups, fdbv1alpha1.ReasonAborted,
-		fdbv1alpha1.ReasonNoProgress, fdbv1alpha1.ReasonAgentsPaused, fdbv1alpha1.ReasonNoAgents, fdbv1alpha1.ReasonDatabaseNotEmpty,
+		fdbv1alpha1.ReasonNoProgress, fdbv1alpha1.ReasonAgentsPaused, fdbv1alpha1.ReasonDatabaseNotEmpty,
 		fdbv1alpha1.ReasonDatabaseChanged, fdbv1alpha1.ReasonFinalizationFailing, fdbv1alpha1.ReasonURLInvalid,
 		fdbv1alpha1.ReasonSourceMissing,
 	},

@@ -57,7 +57,7 @@ func UnderWay(reason string) bool { return slices.Contains(underWay, reason) }
 // passing are the reasons of faults that may pass without anybody's action: the cluster is being made, or a command is retried.
 var passing = []string{
 	ReasonDeleting, ReasonClusterMissing, ReasonClusterNotReady, ReasonToolFailing, ReasonLastStartInFuture,
-	ReasonDatabaseLocked, ReasonBackupMissing, ReasonNotRestorable,
+	ReasonDatabaseLocked, ReasonBackupMissing, ReasonNotRestorable, ReasonNoAgents,
 }
 
 func actionNeeded(reason string) bool { return !UnderWay(reason) && !slices.Contains(passing, reason) }
