@@ -52,7 +52,7 @@ func (c Cluster) PatchStatus(ctx context.Context, object client.Object, change f
 	change()
 	changed := !equality.Semantic.DeepEqual(before, object)
 	kstatus.Summarize(before, object)
-	sent, err := patch(before, object, func(difference client.Patch) error { return c.Client.Status().Patch(ctx, object, difference) })
+	sent, err := patch(before, object, func(p client.Patch) error { return c.Client.Status().Patch(ctx, object, p) })
 	return changed && sent, err
 }
 

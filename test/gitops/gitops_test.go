@@ -64,11 +64,11 @@ func TestWhatHoldfastHasNotSeenIsInProgress(t *testing.T) {
 func TestArgoCDJudgesWhatIsFromBeforeAnUpgrade(t *testing.T) {
 	scripts, all := argoScripts(t), states()
 	for title, health := range map[string]string{
-		"a backup that Velero has in phase Completed":          "Healthy",
 		"a refused backup":                                     "Degraded",
 		"a plan that is scheduled":                             "Healthy",
 		"a plan that is not allowed":                           "Progressing",
 		"a plan without its Schedule":                          "Progressing",
+		"a backup that Velero has in phase Completed":          "Healthy",
 		"a FoundationDBRestore with the reason Aborted":        "Progressing",
 		"a FoundationDBBackup as its spec says":                "Healthy",
 		"a FoundationDBBackup with the reason InitialSnapshot": "Progressing",
