@@ -20,10 +20,10 @@ const maxDecisionReason = 512
 // however they are made: by kubectl or `holdfast approve`, which write the approval request and cause SignalChanged; or by
 // UpdateDecide or SignalDecide, for which an activity writes it. It is the only writer of the request's status, and is open as
 // long as the location exists and needs approval.
-var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.ObjectStep, contract.ApprovalView]{
+var Kind = kinds.Of(entity.Kind[*contract.ApprovalInput, contract.ObjectStep, contract.ApprovalView]{
 	Kind: contract.KindApproval, Read: contract.RefreshApproval,
 	Activities: contract.Names(contract.AdvanceApproval, contract.DecideApproval),
-	Args:       (*contract.ObjectInput).Step,
+	Args:       (*contract.ApprovalInput).Step,
 	Settled:    func(v contract.ApprovalView) bool { return NextApproval(v) == contract.ApprovalClose },
 	Next: func(v contract.ApprovalView) (next contract.Activity[contract.ObjectStep, contract.ApprovalView]) {
 		if NextApproval(v) != contract.ApprovalWait {
@@ -36,7 +36,7 @@ var Kind = kinds.Of(entity.Kind[*contract.ObjectInput, contract.ObjectStep, cont
 	Waits: contract.ApprovalView{Needed: true},
 })
 
-type run = entity.Run[*contract.ObjectInput, contract.ObjectStep, contract.ApprovalView]
+type run = entity.Run[*contract.ApprovalInput, contract.ObjectStep, contract.ApprovalView]
 
 // approvalRun is what a run of this kind has besides.
 type approvalRun struct {
@@ -44,8 +44,7 @@ type approvalRun struct {
 	decided workflow.ReceiveChannel
 	// mutex is held to read and write the approval request: by the loop, or by an Update's handler.
 	mutex   workflow.Mutex
-	signals int    // SignalDecide received in this run
-	refused string // the error of the last SignalDecide, if it was refused
+	signals int // SignalDecide received in this run
 }
 
 func begin(ctx workflow.Context, r *run) error {
@@ -157,15 +156,15 @@ func (r *approvalRun) drainDecisions(ctx workflow.Context) error {
 		case temporal.IsCanceledError(err):
 			return err
 		case err != nil:
-			r.refused = fmt.Sprintf("the last decision by signal (%s) was refused: %s", request.Decision, call.Cause(err))
+			r.In.Refused = fmt.Sprintf("the last decision by signal (%s) was refused: %s", request.Decision, call.Cause(err))
 		default:
-			r.refused = ""
+			r.In.Refused = ""
 		}
 	}
 	return nil
 }
 
 func (r *approvalRun) show(ctx workflow.Context) error {
-	workflow.SetCurrentDetails(ctx, approvalDetails(r.In.Ref, r.View, r.refused))
+	workflow.SetCurrentDetails(ctx, approvalDetails(r.In.Ref, r.View, r.In.Refused))
 	return r.Show(ctx)
 }

@@ -200,10 +200,38 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 		s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})
 		var next *workflow.ContinueAsNewError
 		require.ErrorAs(t, s.GetWorkflowError(), &next)
-		var carried contract.ObjectInput
+		var carried contract.ApprovalInput
 		require.NoError(t, workflowtest.Decode(next, &carried))
-		assert.Equal(t, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup), ShownPhase: "Approved"}, carried)
+		assert.Equal(t, contract.ApprovalInput{ObjectInput: contract.ObjectInput{
+			Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup), ShownPhase: "Approved",
+		}}, carried)
 	})
+}
+
+func TestTheNextRunShowsTheRefusalOfTheOneBefore(t *testing.T) {
+	world := situations()["first request"].Make(t)
+	decision, refreshes := shown(world, "approve"), 0
+	decision.ResourceVersion = "1"
+	s := locationtest.NewRun(world)
+	s.SetContinueAsNewSuggested(true)
+	replaceRefresh(t, s, func(contract.ApprovalView) {
+		if refreshes++; refreshes == 1 {
+			s.SignalWorkflow(contract.SignalDecide, decision)
+		}
+	})
+	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, s.GetWorkflowError(), &next)
+	var carried contract.ApprovalInput
+	require.NoError(t, workflowtest.Decode(next, &carried))
+
+	s, details := locationtest.NewRun(world), ""
+	s.RegisterDelayedCallback(func() {
+		details = workflowtest.CurrentDetails(t, s)
+		s.CancelWorkflow()
+	}, time.Second)
+	s.ExecuteWorkflow(contract.KindApproval.Workflow, carried)
+	assert.Contains(t, details, "the last decision by signal (approve) was refused: ")
 }
 
 // What is to be carried out and comes to nothing, again and again, must not fill the history.

@@ -3,7 +3,7 @@ package contract
 import "time"
 
 // KindApproval carries out what administrators decide about one NonAdminBackupStorageLocation, which is its object. It is open as
-// long as that exists and needs approval. Input: ObjectInput, no result. It receives SignalDecide, too.
+// long as that exists and needs approval. Input: ApprovalInput, no result. It receives SignalDecide, too.
 var KindApproval = Kind{
 	Workflow: "StorageLocationApproval", ID: "approval", Kubernetes: "NonAdminBackupStorageLocationApprovalRequest",
 	Summary: "Approval of storage location",
@@ -16,6 +16,13 @@ const (
 	// SignalDecide carries a decision without an answer; the current details show the outcome. Payload: DecisionRequest.
 	SignalDecide = "decide"
 )
+
+// ApprovalInput starts, and continues, the workflow of the approval of one storage location.
+type ApprovalInput struct {
+	ObjectInput
+	// Refused is why the last SignalDecide was refused, for the current details; empty if it was not.
+	Refused string `json:"refused,omitempty"`
+}
 
 type approvalActivity = Activity[ObjectStep, ApprovalView]
 
