@@ -131,6 +131,7 @@ func deletionWithoutADatabase(t *testing.T, x *tenant) {
 		x.cluster("deaf")
 		deaf := x.backUp("deaf")
 		x.await(deaf, "reconciled", reconciled)
+		x.awaitInspected(deaf)
 		x.unreachable("deaf", true)
 		require.NoError(t, x.client.Delete(t.Context(), deaf))
 		x.awaitGone(deaf)
@@ -147,6 +148,7 @@ func deletionOfTheNamespace(t *testing.T, x *tenant) {
 	answering, silent := x.backUp("tenant"), x.backUp("deaf")
 	backup := x.await(answering, "reconciled", reconciled)
 	x.await(silent, "reconciled", reconciled)
+	x.awaitInspected(silent)
 	x.unreachable("deaf", true)
 	x.kubectlAsAdmin("delete", "namespace", x.namespace, "--wait=false")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: x.namespace}}

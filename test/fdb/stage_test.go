@@ -28,6 +28,7 @@ import (
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/fdbsim"
 	"holdfast.dev/holdfast/test/tools"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // patience is how long the slowest ordinary step may take on a loaded machine.
@@ -283,6 +284,36 @@ func has(kind, reason string) func(*fdbv1alpha1.FoundationDBBackup) bool {
 		found := meta.FindStatusCondition(object.Status.Conditions, kind)
 		return found != nil && found.Reason == reason
 	}
+}
+
+// awaitInspected waits until the workflow has read the container of a backup, and runs nothing. A database that becomes silent
+// while the container is read holds that up for minutes.
+func (x *tenant) awaitInspected(object *fdbv1alpha1.FoundationDBBackup) {
+	x.t.Helper()
+	id := contract.WorkflowID(stack.ClusterID(), contract.KindFDBBackup, contract.ObjectRef{
+		Namespace: object.Namespace, Name: object.Name, UID: string(object.UID),
+	})
+	eventually.Succeeds(x.t, patience, func() error {
+		ctx, cancel := context.WithTimeout(x.t.Context(), callPatience)
+		defer cancel()
+		answer, err := temporal.QueryWorkflow(ctx, id, "", contract.QueryState)
+		if err != nil {
+			return err
+		}
+		var state contract.FDBBackupState
+		if err := answer.Get(&state); err != nil {
+			return err
+		}
+		described, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+		if err != nil {
+			return err
+		}
+		if len(state.Seen.Containers) > 0 && len(described.PendingActivities) == 0 {
+			return nil
+		}
+		time.Sleep(readEvery)
+		return fmt.Errorf("%s has read %d containers, and runs %v", id, len(state.Seen.Containers), described.PendingActivities)
+	})
 }
 
 // awaitGone waits for the end of an object.
