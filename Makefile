@@ -49,6 +49,8 @@ help: ## List the targets
 
 .PHONY: demo
 demo: ## On the real components: back a namespace up, also into its own bucket, lose it, restore it, compare; back FoundationDB up
+	@go -C test run ./tools/cmd/holdfast-tools stack
+	@echo "compiling Holdfast and the demo, with all that they import"
 	@go -C test run ./env/cmd/holdfast-dev demo
 
 .PHONY: dev

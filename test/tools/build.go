@@ -84,6 +84,10 @@ func (b builder) build(ctx context.Context, names []string, progress io.Writer) 
 	if err != nil {
 		return nil, err
 	}
+	if progress == nil {
+		progress = io.Discard
+	}
+	atHand(ctx, targets, progress)
 	paths := make(map[string]string, len(targets))
 	for _, t := range targets {
 		paths[t.name] = t.path
@@ -158,7 +162,7 @@ func (b builder) run(ctx context.Context, j job, report *reporter) error {
 			return err
 		}
 	}
-	report.done(state)
+	report.end(state)
 	return nil
 }
 

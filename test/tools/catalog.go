@@ -40,6 +40,8 @@ type tool struct {
 	ldflags func(version string) []string
 	// tags are build tags, separated by commas; all programs of one module share them.
 	tags string
+	// probe makes the program print its version; nil if it has no such option, or is not what others call by its name.
+	probe []string
 	// seconds a cold build takes on two cores; only used to begin with the longest and to say what to expect.
 	seconds int
 }
@@ -48,13 +50,14 @@ var catalog = []tool{
 	{
 		name: Etcd, group: GroupStack, module: "etcd",
 		pkg: "go.etcd.io/etcd/server/v3", from: "go.etcd.io/etcd/server/v3", seconds: 40,
+		probe: []string{"--version"},
 	},
-	kubernetes(KubeAPIServer, 260),
-	kubernetes(KubeControllerManager, 80),
-	kubernetes(Kubectl, 30),
+	kubernetes(KubeAPIServer, 260, "--version"),
+	kubernetes(KubeControllerManager, 80, "--version"),
+	kubernetes(Kubectl, 30, "version", "--client"),
 	{
 		name: Temporal, group: GroupStack, module: "temporal", pkg: "github.com/temporalio/cli/cmd/temporal",
-		from: "github.com/temporalio/cli", seconds: 150, ldflags: temporalVersion,
+		from: "github.com/temporalio/cli", seconds: 150, ldflags: temporalVersion, probe: []string{"--version"},
 	},
 	{
 		name: Velero, group: GroupStack, module: "velero", pkg: "./cmd/velero",
@@ -68,7 +71,7 @@ var catalog = []tool{
 	},
 	{
 		name: VersityGW, group: GroupStack, module: "versitygw", pkg: "github.com/versity/versitygw/cmd/versitygw",
-		from: "github.com/versity/versitygw", seconds: 80, ldflags: linked("main.Version"),
+		from: "github.com/versity/versitygw", seconds: 80, ldflags: linked("main.Version"), probe: []string{"--version"},
 	},
 	{
 		name: ControllerGen, group: GroupDev, module: "controller-gen", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen",
@@ -101,9 +104,9 @@ func Names() []string {
 	return names
 }
 
-func kubernetes(name string, seconds int) tool {
+func kubernetes(name string, seconds int, probe ...string) tool {
 	return tool{
-		name: name, group: GroupStack, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
+		name: name, probe: probe, group: GroupStack, module: "kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
 		from: "k8s.io/kubernetes", seconds: seconds, ldflags: kubernetesVersion,
 	}
 }

@@ -159,6 +159,24 @@ func TestSelectTools(t *testing.T) {
 	}
 }
 
+func TestTheTimeLeftFollowsTheMachine(t *testing.T) {
+	for _, test := range []struct {
+		elapsed                        time.Duration
+		ready, running, waiting, cores int
+		left                           time.Duration
+	}{
+		{0, 0, 0, 600, 2, 10 * time.Minute},
+		{0, 0, 0, 600, 8, 150 * time.Second},
+		{time.Minute, 0, 300, 300, 2, 9 * time.Minute},
+		{20 * time.Minute, 0, 300, 300, 2, 5 * time.Minute},
+		{10 * time.Minute, 300, 0, 300, 2, 10 * time.Minute},
+		{10 * time.Minute, 200, 200, 100, 2, 400 * time.Second},
+		{10 * time.Minute, 600, 0, 0, 2, 0},
+	} {
+		require.Equal(t, test.left, timeLeft(test.elapsed, test.ready, test.running, test.waiting, test.cores), "%+v", test)
+	}
+}
+
 func TestEveryToolHasItsModule(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
