@@ -198,3 +198,19 @@ func TestBinaryNameLeavesMajorVersionsOut(t *testing.T) {
 	require.Equal(t, "server", binaryName("go.etcd.io/etcd/server/v3"))
 	require.Equal(t, "velero", binaryName("./cmd/velero"))
 }
+
+// docs/supported.md says which versions are tested: those that are built.
+func TestThePageOfVersionsNamesThoseThatAreBuilt(t *testing.T) {
+	root, err := Root()
+	require.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "supported.md"))
+	require.NoError(t, err)
+	stack, err := selectTools(catalog, []string{GroupStack})
+	require.NoError(t, err)
+	b := builder{catalog: catalog, toolsDir: filepath.Join(root, "test", "tools"), cache: t.TempDir()}
+	targets, err := b.targets(t.Context(), stack)
+	require.NoError(t, err)
+	for _, target := range targets {
+		require.Contains(t, string(page), strings.TrimPrefix(target.version, "v"), "%s", target.name)
+	}
+}
