@@ -131,7 +131,7 @@ func (r *restartReport) print(out io.Writer) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(out, "\nRestart of the watcher over %d settled backups: ready after %.1f s, %d workflows started, %d writes, "+
-		"%d requests, %.1f CPU seconds, %.0f MiB\n\n",
-		r.Settled, r.ReadySeconds, r.WorkflowsStarted, r.Writes, r.Requests, r.Watcher.CPUSeconds, r.Watcher.PeakMiB)
+	fmt.Fprintf(out, "\nRestart of the watcher over %d settled backups: ready after %.1f s, %d requests, %.1f CPU seconds, "+
+		"%.0f MiB\n  workflows started: %v\n  written: %v\n\n",
+		r.Settled, r.ReadySeconds, r.Requests, r.Watcher.CPUSeconds, r.Watcher.PeakMiB, r.Workflows, r.Writes)
 }

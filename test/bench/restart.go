@@ -26,14 +26,16 @@ const (
 	quietTime = 15 * time.Second
 )
 
-// restartReport is about a watcher that starts over settled backups only: it must start nothing and write nothing.
+// restartReport is about a watcher that starts over settled backups only: it must start nothing for them, and write nothing of
+// them.
 type restartReport struct {
-	Settled          int     `json:"settled"`
-	ReadySeconds     float64 `json:"readySeconds"`
-	WorkflowsStarted int64   `json:"workflowsStarted"`
-	Writes           int     `json:"writes"`
-	Requests         int     `json:"requests"`
-	Watcher          usage   `json:"watcher"`
+	Settled      int     `json:"settled"`
+	ReadySeconds float64 `json:"readySeconds"`
+	// Workflows counts the runs that were started by their types, Writes the watcher's writes by verb and resource.
+	Workflows map[string]int `json:"workflows"`
+	Writes    map[string]int `json:"writes"`
+	Requests  int            `json:"requests"`
+	Watcher   usage          `json:"watcher"`
 }
 
 func measureRestart(ctx context.Context, count, namespaces int) (*restartReport, error) {
@@ -123,28 +125,38 @@ func (r *rig) workflowsStarted(ctx context.Context) (int64, error) {
 	return answer.GetCount(), err
 }
 
-func (r *rig) observeRestart(ctx context.Context, count int) (*restartReport, error) {
-	before, err := r.workflowsStarted(ctx)
+// workflowsSince counts the runs that began since then by their types, as far as visibility knows them.
+func (r *rig) workflowsSince(ctx context.Context, since time.Time) (map[string]int, error) {
+	answer, err := r.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: fmt.Sprintf("StartTime >= '%s'", since.UTC().Format(time.RFC3339Nano)), PageSize: 1000,
+	})
 	if err != nil {
 		return nil, err
 	}
+	types := map[string]int{}
+	for _, run := range answer.GetExecutions() {
+		types[run.GetType().GetName()]++
+	}
+	return types, nil
+}
+
+func (r *rig) observeRestart(ctx context.Context, count int) (*restartReport, error) {
 	begin := time.Now()
 	watcher := r.stack.Component(env.Watcher)
 	if err := watcher.Restart(ctx); err != nil {
 		return nil, err
 	}
-	report := &restartReport{Settled: count, ReadySeconds: time.Since(begin).Seconds()}
+	report := &restartReport{Settled: count, ReadySeconds: time.Since(begin).Seconds(), Writes: map[string]int{}}
 	say("ready after %.1f s; watching for %s what it does", report.ReadySeconds, quietTime)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(quietTime):
 	}
-	after, err := r.workflowsStarted(ctx)
-	if err != nil {
+	var err error
+	if report.Workflows, err = r.workflowsSince(ctx, begin); err != nil {
 		return nil, err
 	}
-	report.WorkflowsStarted = after - before
 	requests, err := r.stack.Audit()
 	if err != nil {
 		return nil, err
@@ -155,7 +167,7 @@ func (r *rig) observeRestart(ctx context.Context, count int) (*restartReport, er
 		}
 		report.Requests++
 		if request.Wrote() {
-			report.Writes++
+			report.Writes[request.Verb+" "+request.Resource]++
 		}
 	}
 	report.Watcher, err = usageOf(watcher.PID())
