@@ -100,7 +100,9 @@ func (c *testCase) requireSame(want, got effects) {
 
 // ofAnyBuild leaves out what builds may write otherwise.
 func (e effects) ofAnyBuild() effects {
-	e.Object, e.Restore, e.Restored.Results = outage.OfAnyBuild(e.Object), outage.OfAnyBuild(e.Restore), outage.OfAnyBuild(e.Restored.Results)
+	for _, text := range []*string{&e.Object, &e.Location, &e.Restore, &e.Restored.Results} {
+		*text = outage.OfAnyBuild(*text)
+	}
 	e.Backups, e.Restored.Restores = outage.OfAnyBuilds(e.Backups), outage.OfAnyBuilds(e.Restored.Restores)
 	return e
 }
