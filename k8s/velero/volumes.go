@@ -4,18 +4,26 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dustin/go-humanize"
+	"github.com/vmware-tanzu/velero/pkg/apis/velero/shared"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
 // Volumes are the phases of the objects by which Velero copies the volumes of a Backup or Restore: Moved those of its
 // DataUploads or DataDownloads, Copied those of its PodVolumeBackups or PodVolumeRestores. All four kinds have the same phases.
-type Volumes struct{ Moved, Copied []string }
+type Volumes struct {
+	Moved, Copied []string
+	// Bytes are those of all of them.
+	Bytes shared.DataMoveOperationProgress
+}
 
 // ReadVolumes lists Velero's volume objects for a Backup or Restore.
 func ReadVolumes(ctx context.Context, reader client.Reader, made client.Object) (found Volumes, err error) {
@@ -32,7 +40,10 @@ func ReadVolumes(ctx context.Context, reader client.Reader, made client.Object) 
 			return nil
 		}
 		err = meta.EachListItem(into, func(object runtime.Object) error {
-			phases = append(phases, volumePhase(object))
+			phase, bytes := volumeStatus(object)
+			phases = append(phases, phase)
+			found.Bytes.BytesDone += bytes.BytesDone
+			found.Bytes.TotalBytes += bytes.TotalBytes
 			return nil
 		})
 		return phases
@@ -52,22 +63,22 @@ func ReadVolumes(ctx context.Context, reader client.Reader, made client.Object) 
 	return found, err
 }
 
-func volumePhase(object runtime.Object) string {
+func volumeStatus(object runtime.Object) (phase string, bytes shared.DataMoveOperationProgress) {
 	switch volume := object.(type) {
 	case *velerov1.PodVolumeBackup:
-		return string(volume.Status.Phase)
+		return string(volume.Status.Phase), volume.Status.Progress
 	case *velerov1.PodVolumeRestore:
-		return string(volume.Status.Phase)
+		return string(volume.Status.Phase), volume.Status.Progress
 	case *velerov2alpha1.DataUpload:
-		return string(volume.Status.Phase)
+		return string(volume.Status.Phase), volume.Status.Progress
 	case *velerov2alpha1.DataDownload:
-		return string(volume.Status.Phase)
+		return string(volume.Status.Phase), volume.Status.Progress
 	}
-	return ""
+	return "", bytes
 }
 
-// ApplyVolumes counts volumes by phase in the status of a NonAdminBackup or NonAdminRestore. If there are none, the fields stay
-// as they are: Velero removes those objects long before the backup or restore.
+// ApplyVolumes counts volumes by phase in the status of a NonAdminBackup or NonAdminRestore, and their bytes in a condition. If
+// there are none, the status stays as it is: Velero removes those objects long before the backup or restore.
 func ApplyVolumes(object client.Object, volumes Volumes) {
 	moved, copied := volumesOf(object)
 	if len(volumes.Moved) > 0 {
@@ -79,10 +90,35 @@ func ApplyVolumes(object client.Object, volumes Volumes) {
 	switch object := object.(type) {
 	case *oadpv1alpha1.NonAdminBackup:
 		object.Status.DataMoverDataUploads, object.Status.FileSystemPodVolumeBackups = moved, copied
+		applyCopied(&object.Status.Conditions, object.Generation, volumes)
 	case *oadpv1alpha1.NonAdminRestore:
 		object.Status.DataMoverDataDownloads = (*oadpv1alpha1.DataMoverDataDownloads)(moved)
 		object.Status.FileSystemPodVolumeRestores = (*oadpv1alpha1.FileSystemPodVolumeRestores)(copied)
+		applyCopied(&object.Status.Conditions, object.Generation, volumes)
 	}
+}
+
+// applyCopied shows in a condition what the status has no fields for: where OADP's CRDs are installed, the API server would drop
+// them.
+func applyCopied(conditions *[]metav1.Condition, generation int64, volumes Volumes) {
+	total := len(volumes.Moved) + len(volumes.Copied)
+	if total == 0 {
+		return
+	}
+	moved, copied := countMoved(volumes.Moved), countCopied(volumes.Copied)
+	done := moved.Completed + copied.Completed
+	status, reason := metav1.ConditionFalse, oadpv1alpha1.ReasonCopying
+	switch {
+	case done == total:
+		status, reason = metav1.ConditionTrue, oadpv1alpha1.ReasonCopied
+	case done+moved.Failed+moved.Canceled+copied.Failed == total:
+		reason = oadpv1alpha1.ReasonCopyFailed
+	}
+	message := fmt.Sprintf("%d of %d volumes", done, total)
+	if bytes := volumes.Bytes; bytes.TotalBytes > 0 {
+		message += fmt.Sprintf(", %s of %s", humanize.IBytes(uint64(max(bytes.BytesDone, 0))), humanize.IBytes(uint64(bytes.TotalBytes)))
+	}
+	k8s.SetCondition(conditions, generation, oadpv1alpha1.NonAdminConditionVolumesCopied, status, reason, message)
 }
 
 // VolumesDone reports whether the status of a NonAdminBackup or NonAdminRestore counts volumes, and all of them are finished.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/vmware-tanzu/velero/pkg/apis/velero/shared"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,8 +45,11 @@ func TestVolumesAreCountedWhereThereAreAny(t *testing.T) {
 	counts("a new volume", oadpv1alpha1.FileSystemPodVolumeBackups{Total: 1, New: 1})
 	before := volume.DeepCopy()
 	volume.Status.Phase = velerov1.PodVolumeBackupPhaseCompleted
+	volume.Status.Progress = shared.DataMoveOperationProgress{BytesDone: 3 << 30, TotalBytes: 3 << 30}
 	require.NoError(t, admin.Patch(t.Context(), volume, client.MergeFrom(before)))
 	counts("a volume that is done", oadpv1alpha1.FileSystemPodVolumeBackups{Total: 1, Completed: 1})
+	copied := x.awaitCondition(with, oadpv1alpha1.NonAdminConditionVolumesCopied, oadpv1alpha1.ReasonCopied)
+	assert.Equal(t, "1 of 1 volumes, 3.0 GiB of 3.0 GiB", copied.Message)
 
 	for _, nab := range []*oadpv1alpha1.NonAdminBackup{without, with} {
 		veleroSays(t, nab, velerov1.BackupPhaseCompleted)

@@ -93,6 +93,12 @@ func backups() map[string]situation {
 		"a backup made invalid later": {object: backup("Created", "Completed", condition("Accepted", "False", "InvalidBackupSpec"), queued), kstatus: failed},
 		"a backup deleted alone":      {object: backup("Deleting", "Completed", accepted, queued, condition("Deleting", "True", "DeletionPending")), kstatus: failed},
 	}
+	copying := func(phase velerov1.BackupPhase, is, reason string, expected status.Status) situation {
+		return situation{object: backup("Created", phase, accepted, queued, condition("VolumesCopied", is, reason)), kstatus: expected}
+	}
+	all["a backup whose volumes are being copied"] = copying("WaitingForPluginOperations", "False", "Copying", inProgress)
+	all["a backup whose volumes are copied"] = copying("Completed", "True", "Copied", current)
+	all["a backup whose volumes could not be copied"] = copying("PartiallyFailed", "False", "CopyFailed", failed)
 	deleted := backup("Deleting", "Completed", accepted, queued, condition("Deleting", "True", "DeletionPending")).(*oadpv1alpha1.NonAdminBackup)
 	deleted.Spec.DeleteBackup = true
 	all["a backup deleted with its data"] = situation{object: deleted, kstatus: inProgress}

@@ -37,6 +37,9 @@ const (
 	// NonAdminConditionFiltered is true if a restore from a tenant's storage location left out objects of its backup that the
 	// location's owner may not create; it is absent otherwise.
 	NonAdminConditionFiltered NonAdminCondition = "Filtered"
+	// NonAdminConditionVolumesCopied is true once Velero has copied the data of all volumes of a backup or restore. Its message says
+	// how much is copied. It is absent where no data of volumes are copied.
+	NonAdminConditionVolumesCopied NonAdminCondition = "VolumesCopied"
 	// NonAdminConditionClusterAdminApproved says whether an administrator allowed a storage location.
 	NonAdminConditionClusterAdminApproved NonAdminCondition = "ClusterAdminApproved"
 	// NonAdminConditionSpecUpdateApproved says whether an administrator allowed a change of a storage location.
@@ -54,6 +57,16 @@ const (
 	// NonAdminConditionNonAdminBackupStorageLocationNotUsed is true if the backup is in an administrator's location, whose files
 	// tenants may not download.
 	NonAdminConditionNonAdminBackupStorageLocationNotUsed NonAdminCondition = "NonAdminBackupStorageLocationNotUsed"
+)
+
+// Reasons of VolumesCopied. All are Holdfast's own.
+const (
+	// ReasonCopying: it is not over. False.
+	ReasonCopying = "Copying"
+	// ReasonCopied: all data are copied. True.
+	ReasonCopied = "Copied"
+	// ReasonCopyFailed: it is over, and the data of some volumes are not copied. False.
+	ReasonCopyFailed = "CopyFailed"
 )
 
 // Reasons on a NonAdminBackup.
