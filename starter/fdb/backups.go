@@ -13,6 +13,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -49,10 +50,10 @@ func fdbBackupRow(object *fdbv1alpha1.FoundationDBBackup, of operator.Listed) li
 		Reconciled: object.Status.Reconciled && object.Status.ObservedGeneration == object.Generation,
 	}
 	for _, condition := range fdbv1alpha1.Unmet(object.Status.Conditions) {
-		row.Reasons = append(row.Reasons, operator.Printable(condition.Reason))
+		row.Reasons = append(row.Reasons, terminal.Printable(condition.Reason))
 	}
 	for _, entry := range object.Status.Backups {
-		row.Phase = operator.Printable(entry.State)
+		row.Phase = terminal.Printable(entry.State)
 		if oldest := pointTime(entry.OldestData); oldest != nil && row.OldestData == nil {
 			row.OldestData = oldest
 		}

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -113,7 +114,7 @@ var fdbEntryColumns = []operator.Column[shownFDBEntry]{
 	operator.NewColumn("JOB", func(e shownFDBEntry) string { return string(e.Job) }),
 	operator.NewColumn("NEXT-TURN", nextFDBTurn),
 	operator.NewColumn("LAST-BEGIN", func(e shownFDBEntry) string { return operator.Moment(e.Last) }),
-	operator.NewColumn("LAST-OUTCOME", func(e shownFDBEntry) string { return operator.Printable(string(e.Outcome)) }),
+	operator.NewColumn("LAST-OUTCOME", func(e shownFDBEntry) string { return terminal.Printable(string(e.Outcome)) }),
 }
 
 func nextFDBTurn(e shownFDBEntry) string {

@@ -9,6 +9,7 @@ import (
 
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -40,7 +41,7 @@ var fdbRestoreColumns = operator.ColumnsOf(func(r listedFDBRestore) operator.Lis
 func fdbRestoreRow(object *fdbv1alpha1.FoundationDBRestore, of operator.Listed) listedFDBRestore {
 	status := object.Status
 	row := listedFDBRestore{
-		Listed: of, Wanted: wantedRestore(object), State: operator.Printable(string(status.State)), Version: status.RestoredVersion,
+		Listed: of, Wanted: wantedRestore(object), State: terminal.Printable(string(status.State)), Version: status.RestoredVersion,
 	}
 	row.Phase = row.State
 	if !object.DeletionTimestamp.IsZero() {
@@ -53,7 +54,7 @@ func fdbRestoreRow(object *fdbv1alpha1.FoundationDBRestore, of operator.Listed) 
 		row.Version = status.Plan.Version
 	}
 	for _, condition := range fdbv1alpha1.Unmet(status.Conditions) {
-		row.Reasons = append(row.Reasons, operator.Printable(condition.Reason))
+		row.Reasons = append(row.Reasons, terminal.Printable(condition.Reason))
 	}
 	return row
 }

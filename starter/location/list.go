@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -64,8 +65,8 @@ func printApprovals(out io.Writer, rows []shownApproval) error {
 		if r.LastDecision != nil {
 			decided = fmt.Sprintf("%s (%s)", r.LastDecision.DecidedBy, r.LastDecision.Decision)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Namespace, r.Name, r.stateText(), operator.Printable(r.Bucket),
-			duration.HumanDuration(time.Since(r.Since)), r.ResourceVersion, operator.Printable(decided))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Namespace, r.Name, r.stateText(), terminal.Printable(r.Bucket),
+			duration.HumanDuration(time.Since(r.Since)), r.ResourceVersion, terminal.Printable(decided))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -51,7 +52,7 @@ func (f *TemporalFlags) Change(
 			return fmt.Errorf("%s %s: %w", command.Name(), argument, err)
 		}
 		return f.Print(command.OutOrStdout(), answer, func(out io.Writer) error {
-			_, err := fmt.Fprintln(out, Printable(answer.Message))
+			_, err := fmt.Fprintln(out, terminal.Printable(answer.Message))
 			return err
 		})
 	})

@@ -3,14 +3,12 @@ package operator
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -30,7 +28,7 @@ func (s Sheet) Line(name, value string) {
 		if label != "" {
 			label += ":"
 		}
-		fmt.Fprintf(s, "%s\t%s\n", label, Printable(strings.TrimRight(part, "\n")))
+		fmt.Fprintf(s, "%s\t%s\n", label, terminal.Printable(strings.TrimRight(part, "\n")))
 		name = ""
 	}
 }
@@ -63,23 +61,14 @@ func Diff(changes []contract.FieldChange) []string {
 	var lines []string
 	for _, change := range changes {
 		if change.From != "" {
-			lines = append(lines, Printable("- "+change.Field+": "+change.From))
+			lines = append(lines, terminal.Printable("- "+change.Field+": "+change.From))
 		}
 		if change.To != "" {
-			lines = append(lines, Printable("+ "+change.Field+": "+change.To))
+			lines = append(lines, terminal.Printable("+ "+change.Field+": "+change.To))
 		}
 		if change.From == "" && change.To == "" { // says how many are left out
-			lines = append(lines, Printable("  "+change.Field))
+			lines = append(lines, terminal.Printable("  "+change.Field))
 		}
 	}
 	return lines
-}
-
-// Printable is text in which nothing can steer a terminal or feign a line: tenants write some of what is shown.
-func Printable(text string) string {
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		quoted := strconv.QuoteToGraphic(text)
-		return quoted[1 : len(quoted)-1]
-	}
-	return text
 }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -161,8 +162,8 @@ func (s *shown) only(namespace string) {
 }
 
 var turnColumns = []operator.Column[shownTurn]{
-	operator.NewColumn("NAMESPACE", func(t shownTurn) string { return operator.Printable(t.Namespace) }),
-	operator.NewColumn("NAME", func(t shownTurn) string { return operator.Printable(t.Name) }),
+	operator.NewColumn("NAMESPACE", func(t shownTurn) string { return terminal.Printable(t.Namespace) }),
+	operator.NewColumn("NAME", func(t shownTurn) string { return terminal.Printable(t.Name) }),
 	operator.NewColumn("LANE", func(t shownTurn) string { return t.Lane }),
 	operator.NewColumn("SINCE", func(t shownTurn) string { return t.Since.Format(time.RFC3339) }),
 	operator.NewColumn("STATE", func(t shownTurn) string {
@@ -175,8 +176,8 @@ var turnColumns = []operator.Column[shownTurn]{
 
 var positionColumns = []operator.Column[shownPosition]{
 	operator.NewColumn("POSITION", func(p shownPosition) string { return strconv.Itoa(p.Position) }),
-	operator.NewColumn("NAMESPACE", func(p shownPosition) string { return operator.Printable(p.Namespace) }),
-	operator.NewColumn("NAME", func(p shownPosition) string { return operator.Printable(p.Name) }),
+	operator.NewColumn("NAMESPACE", func(p shownPosition) string { return terminal.Printable(p.Namespace) }),
+	operator.NewColumn("NAME", func(p shownPosition) string { return terminal.Printable(p.Name) }),
 	operator.NewColumn("LANE", func(p shownPosition) string { return p.Lane }),
 	operator.NewColumn("CREATED", func(p shownPosition) string { return p.Created.Format(time.RFC3339) }),
 	operator.NewColumn("WAITS-FOR", func(p shownPosition) string {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/starter/terminal"
 )
 
 // Formats are the values of --output.
@@ -118,6 +118,6 @@ var markdownText = strings.NewReplacer(
 
 // cell is text for a cell of a table in Markdown: tenants write some of it.
 func cell(text string) string {
-	text = operator.Printable(text)
+	text = terminal.Printable(text)
 	return markdownText.Replace(text)
 }

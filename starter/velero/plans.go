@@ -11,6 +11,7 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/plan/content"
 	"holdfast.dev/holdfast/workflows/plan/due"
@@ -30,7 +31,7 @@ type listedPlan struct {
 }
 
 var planColumns = operator.ColumnsOf(func(p listedPlan) operator.Listed { return p.Listed },
-	operator.NewColumn("SCHEDULE", func(p listedPlan) string { return operator.Printable(p.Schedule) }),
+	operator.NewColumn("SCHEDULE", func(p listedPlan) string { return terminal.Printable(p.Schedule) }),
 	operator.NewColumn("PAUSED", func(p listedPlan) string { return string(p.Paused) }),
 	operator.NewColumn("LAST-GOOD", func(p listedPlan) string { return operator.Moment(p.LastGood) }),
 	operator.NewColumn("NEXT-RUN", func(p listedPlan) string { return operator.Moment(p.NextRun) }),

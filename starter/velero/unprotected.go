@@ -20,6 +20,7 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/starter/terminal"
 )
 
 // Holding is what a namespace has that a backup would protect, and how it is protected.
@@ -73,7 +74,7 @@ var HoldingColumns = []operator.Column[Holding]{
 	operator.NewColumn("PLANS", func(h Holding) string { return operator.Number(&h.Plans) }),
 	operator.NewColumn("LAST-GOOD", func(h Holding) string { return cmp.Or(operator.Moment(h.LastGood), "never") }),
 	operator.NewColumn("LAST-PARTLY", func(h Holding) string { return operator.Moment(h.LastPartly) }),
-	operator.NewColumn("LEFT-OUT", func(h Holding) string { return operator.Printable(strings.Join(h.LeftOut, "; ")) }),
+	operator.NewColumn("LEFT-OUT", func(h Holding) string { return terminal.Printable(strings.Join(h.LeftOut, "; ")) }),
 }
 
 // counted are the kinds that are counted.
