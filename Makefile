@@ -26,6 +26,7 @@ MAY_RACE  := activities k8s starter worker workflows/codec workflows/connect tes
 CONCURRENT := ^\s*go \w|\.Go\(|"sync|errgroup|synctest|httptest
 RACED      = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*.go' '$(CONCURRENT)' $(MAY_RACE)))))
 RELEASE   ?= v0.6.0
+RELEASES  ?= https://releases.example.com/holdfast
 # Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP.
 # -trimpath lets one checkout's cache serve another.
 BUILD_TAGS  := disable_grpc_modules
@@ -61,6 +62,10 @@ dev: ## Leave the whole stack running until Ctrl-C
 build: ## Build bin/holdfast-worker and bin/holdfast
 	$(compiling) go build $(BUILD_FLAGS) -o bin/holdfast-worker ./worker
 	$(compiling) go build $(BUILD_FLAGS) -o bin/holdfast ./starter
+
+.PHONY: plugin
+plugin: ## Pack `kubectl holdfast` for four platforms, with krew's manifest: bin/plugin (RELEASES: the URL below which they will be)
+	go -C test run ./tools/cmd/holdfast-plugin -version $(RELEASE) -url $(RELEASES)/$(RELEASE) -out $(CURDIR)/bin/plugin
 
 .PHONY: tools
 tools: components tools-dev ## Build the real components and the developers' tools (minutes the first time)

@@ -13,6 +13,7 @@ import (
 var stacks = []string{
 	"test/e2e", "test/fdb", "test/outage", "test/outage/fdb", "test/operations", "test/deploy", "test/bench", "test/env",
 	"test/rebuild", "test/coordination", "test/monitoring", "test/browser", "test/fdbsim", "test/tools",
+	"test/tools/plugin",
 }
 
 // The names of the stages of tests.

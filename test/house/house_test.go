@@ -195,7 +195,7 @@ func TestEveryPackageHasItsComment(t *testing.T) {
 }
 
 // folder is how the maps name one.
-var folder = regexp.MustCompile("`((?:" + strings.Join(tops, "|") + ")(?:/[a-z0-9.]+)*)/?`")
+var folder = regexp.MustCompile("`((?:" + strings.Join(tops, "|") + ")(?:/[a-z0-9.-]+)*)/?`")
 
 // named returns the folders of the product that a page names.
 func named(t *testing.T, page string) []string {

@@ -52,6 +52,13 @@ func TestStarterReachesNoCloud(t *testing.T) {
 	assert.Empty(t, chain, "starter reaches a cloud:\n  %s", strings.Join(chain, "\n  -> "))
 }
 
+// Tenants' own command needs neither a cloud nor Temporal: they would be most of its size.
+func TestThePluginReachesTheAPIServerAlone(t *testing.T) {
+	const plugin = "starter/kubectl-holdfast"
+	chain := dependencies(t, "./"+plugin).chainTo(product+plugin, append([]string{"go.temporal.io"}, clouds...))
+	assert.Empty(t, chain, "%s reaches more than the API server:\n  %s", plugin, strings.Join(chain, "\n  -> "))
+}
+
 // Only k8s/objectstore/clouds links the SDKs of clouds, and only the worker links it: every test of another package would link
 // them too, which takes more time than most tests.
 func TestTheWorkerReachesCloudsThroughOnePackage(t *testing.T) {
