@@ -8,9 +8,9 @@ import (
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
-// hindrances are the conditions of a storage location that keep it from use if they are False, in the order in which they
+// blockers are the conditions of a storage location that keep it from use if they are False, in the order in which they
 // follow from each other.
-var hindrances = []oadpv1alpha1.NonAdminCondition{
+var blockers = []oadpv1alpha1.NonAdminCondition{
 	oadpv1alpha1.NonAdminConditionAccepted, oadpv1alpha1.NonAdminConditionClusterAdminApproved,
 	oadpv1alpha1.NonAdminConditionSpecUpdateApproved, oadpv1alpha1.NonAdminConditionSecretSynced,
 	oadpv1alpha1.NonAdminConditionBackupStorageLocationSynced,
@@ -22,7 +22,7 @@ func location(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation) finding {
 	if status.Phase == oadpv1alpha1.NonAdminPhaseDeleting {
 		return finding{inProgress, ReasonDeleting, "the storage location is being deleted"}
 	}
-	for _, kind := range hindrances {
+	for _, kind := range blockers {
 		condition := meta.FindStatusCondition(status.Conditions, string(kind))
 		switch {
 		case condition == nil || condition.Status != metav1.ConditionFalse:

@@ -189,30 +189,18 @@ func TestAnApprovalDoesNotEndWithSomethingUnread(t *testing.T) {
 	})
 	t.Run("continue-as-new", func(t *testing.T) {
 		world := situations()["first request"].Make(t)
-		decision, refreshes := shown(world, "approve"), 0
-		s := locationtest.NewRun(world)
-		s.SetContinueAsNewSuggested(true)
-		replaceRefresh(t, s, func(contract.ApprovalView) {
-			if refreshes++; refreshes == 1 {
-				s.SignalWorkflow(contract.SignalDecide, decision)
-			}
-		})
-		s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})
-		var next *workflow.ContinueAsNewError
-		require.ErrorAs(t, s.GetWorkflowError(), &next)
-		var carried contract.ApprovalInput
-		require.NoError(t, workflowtest.Decode(next, &carried))
+		carried := continuedAsNewAt(t, world, shown(world, "approve"))
 		assert.Equal(t, contract.ApprovalInput{ObjectInput: contract.ObjectInput{
 			Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup), ShownPhase: "Approved",
 		}}, carried)
 	})
 }
 
-func TestTheNextRunShowsTheRefusalOfTheOneBefore(t *testing.T) {
-	world := situations()["first request"].Make(t)
-	decision, refreshes := shown(world, "approve"), 0
-	decision.ResourceVersion = "1"
-	s := locationtest.NewRun(world)
+// continuedAsNewAt runs the workflow on a world until it continues as new, with a decision that arrives at its first refresh, and
+// returns the input of the next run.
+func continuedAsNewAt(t *testing.T, world *fake.World, decision contract.DecisionRequest) (carried contract.ApprovalInput) {
+	t.Helper()
+	s, refreshes := locationtest.NewRun(world), 0
 	s.SetContinueAsNewSuggested(true)
 	replaceRefresh(t, s, func(contract.ApprovalView) {
 		if refreshes++; refreshes == 1 {
@@ -222,8 +210,15 @@ func TestTheNextRunShowsTheRefusalOfTheOneBefore(t *testing.T) {
 	s.ExecuteWorkflow(contract.KindApproval.Workflow, contract.ObjectInput{Cluster: fake.Cluster, Ref: fake.Ref(workflowtest.Backup)})
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, s.GetWorkflowError(), &next)
-	var carried contract.ApprovalInput
 	require.NoError(t, workflowtest.Decode(next, &carried))
+	return carried
+}
+
+func TestTheNextRunShowsTheRefusalOfTheOneBefore(t *testing.T) {
+	world := situations()["first request"].Make(t)
+	decision := shown(world, "approve")
+	decision.ResourceVersion = "1"
+	carried := continuedAsNewAt(t, world, decision)
 
 	s, details := locationtest.NewRun(world), ""
 	s.RegisterDelayedCallback(func() {
