@@ -23,17 +23,21 @@ const (
 	applyTimeout = 2 * time.Minute
 )
 
-// install lays in the cluster what an operator would: the OADP namespace, Velero's and Holdfast's kinds, and Holdfast's roles.
+// install lays in the cluster what an operator would: the OADP namespace, Velero's kinds and, unless Bare, Holdfast's kinds and
+// roles.
 func (e *Env) install(ctx context.Context) error {
 	begin := time.Now()
 	if err := e.Apply(ctx, namespaceObject(OADPNamespace)); err != nil {
 		return err
 	}
-	kinds, err := e.readDeployed("crds")
+	velero, err := e.veleroKinds(ctx)
 	if err != nil {
 		return err
 	}
-	velero, err := e.veleroKinds(ctx)
+	if e.options.Bare {
+		return e.applyKinds(ctx, velero)
+	}
+	kinds, err := e.readDeployed("crds")
 	if err != nil {
 		return err
 	}

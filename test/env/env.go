@@ -43,6 +43,8 @@ type Options struct {
 
 	// Holdfast starts one holdfast-worker and one watcher.
 	Holdfast bool
+	// Bare leaves the cluster without Holdfast's kinds and roles: it has Velero, and a test installs Holdfast.
+	Bare bool
 	// ClusterID is their --cluster-id; "default" when empty.
 	ClusterID string
 	// FoundationDB adds FoundationDB's half: its kinds and rights, and with Holdfast a worker of its own, FDBWorker.

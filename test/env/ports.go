@@ -80,6 +80,12 @@ func (p *ports) take(n int) ([]int, error) {
 	return taken, nil
 }
 
+// FreeAddress returns a free address on loopback for a program that a test starts by itself. No other stack gets it.
+func FreeAddress() (string, error) {
+	port, err := freePorts.next()
+	return address(port), err
+}
+
 func portFree(address string) bool {
 	listener, err := net.Listen("tcp", address) //nolint:noctx // it only binds, and does not wait
 	if err != nil {

@@ -1,3 +1,3 @@
 // Package spawn starts the children of a test: each in a process group of its own, to end whole, and none outlives the test,
-// however that ends. Packages test/env and test/env/kubelet call it.
+// however that ends. Packages test/env and test/env/kubelet call it; tests show the ends of logs by it.
 package spawn
