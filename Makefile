@@ -25,7 +25,7 @@ PACKAGES  := ./activities/... ./k8s/... ./starter/... ./test/... ./worker/... ./
 MAY_RACE  := activities k8s starter worker workflows/codec workflows/connect test/fdbtools
 CONCURRENT := ^\s*go \w|\.Go\(|"sync|errgroup|synctest|httptest
 RACED      = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*.go' '$(CONCURRENT)' $(MAY_RACE)))))
-RELEASE   ?= v0.6.0
+RELEASE   ?= v0.1.0
 RELEASES  ?= https://releases.example.com/holdfast
 # Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP.
 # -trimpath lets one checkout's cache serve another.

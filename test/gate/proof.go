@@ -26,7 +26,7 @@ const provedFor = 24 * time.Hour
 var live = []string{"test/operations", "test/rebuild"}
 
 // readDocs are the stacks whose tests compare the documents with what they describe.
-var readDocs = []string{"test/deploy", "test/monitoring"}
+var readDocs = []string{"test/deploy", "test/docs", "test/monitoring"}
 
 // equipment are the packages that test the programs and the stand-ins of the tests: they depend on what they import alone.
 var equipment = []string{"test/fdbsim", "test/tools"}
@@ -202,6 +202,8 @@ func dependsOn(folder string, imports []string, name string) bool {
 	within := func(other string) bool { return dir == other || strings.HasPrefix(dir, other+"/") }
 	switch {
 	case within(folder):
+		return true
+	case folder == "test/docs" && top == "test" && strings.HasSuffix(name, "_test.go"): // its marks name tests
 		return true
 	case slices.Contains([]string{".wip", ".ci", ".golangci.yaml", "LICENSE"}, top), name == "test/flakes.txt":
 		return false
