@@ -28,11 +28,12 @@ RACED      = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*.go' '
 RELEASE   ?= v0.1.0
 RELEASES  ?= https://releases.example.com/holdfast
 # Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP.
-# -trimpath lets one checkout's cache serve another.
+# -trimpath lets one checkout's cache serve another; what is compiled with the same SHARED is compiled once.
 BUILD_TAGS  := disable_grpc_modules
-BUILD_FLAGS := -trimpath -tags=$(BUILD_TAGS) -ldflags="-s -w"
+SHARED      := -trimpath -tags=$(BUILD_TAGS)
+BUILD_FLAGS := $(SHARED) -ldflags="-s -w"
 FDB_FLAGS   := -tags=fdb,$(BUILD_TAGS) -ldflags=-w
-LEAN        := -vet=off -trimpath -tags=$(BUILD_TAGS)
+LEAN        := -vet=off $(SHARED)
 TEST_ARGS ?=
 # How holdfast-gate runs the tests: its stage, flags of go test, packages.
 GATE_ARGS ?=
@@ -52,11 +53,11 @@ help: ## List the targets
 demo: ## On the real components: back a namespace up, also into its own bucket, lose it, restore it, compare; back FoundationDB up
 	@go -C test run ./tools/cmd/holdfast-tools stack
 	@echo "compiling Holdfast and the demo, with all that they import"
-	@go -C test run ./env/cmd/holdfast-dev demo
+	@go -C test run $(SHARED) ./env/cmd/holdfast-dev demo
 
 .PHONY: dev
 dev: ## Leave the whole stack running until Ctrl-C
-	@go -C test run ./env/cmd/holdfast-dev dev
+	@go -C test run $(SHARED) ./env/cmd/holdfast-dev dev
 
 .PHONY: build
 build: ## Build bin/holdfast-worker and bin/holdfast
@@ -200,11 +201,11 @@ test-long: ## Run every test with the whole matrices, the long outages and a bro
 
 .PHONY: bench
 bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS='-help' lists them)
-	go -C test run ./bench -json $(CURDIR)/bench.json $(BENCH_ARGS)
+	go -C test run $(SHARED) ./bench -json $(CURDIR)/bench.json $(BENCH_ARGS)
 
 .PHONY: histories
 histories: ## Record the baseline of workflow histories from the commit that is checked out (half an hour)
 	@git diff --quiet HEAD -- workflows activities k8s worker || { echo "commit first: the baseline names the commit that recorded it"; exit 1; }
 	rm -rf bin/histories
 	HOLDFAST_RECORD_HISTORIES=$(CURDIR)/bin/histories HOLDFAST_TEST_ROLLOUTS=1 $(MAKE) test PACKAGES="./test/e2e ./test/fdb ./test/outage ./test/outage/fdb"
-	go -C test run ./histories/cmd/holdfast-histories $(CURDIR)/bin/histories $(CURDIR)/test/histories/baseline $$(git rev-parse HEAD)
+	go -C test run $(SHARED) ./histories/cmd/holdfast-histories $(CURDIR)/bin/histories $(CURDIR)/test/histories/baseline $$(git rev-parse HEAD)
