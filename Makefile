@@ -72,7 +72,7 @@ plugin: ## Pack `kubectl holdfast` for four platforms, with krew's manifest: bin
 tools: components tools-dev ## Build the real components and the developers' tools (minutes the first time)
 
 .PHONY: components
-components: ## Build the real components (25 minutes the first time)
+components: ## Build the real components (half an hour the first time)
 	go -C test run ./tools/cmd/holdfast-tools stack
 
 .PHONY: tools-dev
