@@ -20,7 +20,7 @@ const (
 	// hostilePatience bounds the whole profile.
 	hostilePatience = 20 * time.Minute
 	// hostileReady is how long a component may take to become ready among so many objects.
-	hostileReady = 5 * time.Minute
+	hostileReady = 15 * time.Minute
 	// catchesUp is how long after the API server's return the watchers are observed: they list anew within seconds.
 	catchesUp = time.Minute
 )
