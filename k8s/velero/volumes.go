@@ -116,7 +116,8 @@ func applyCopied(conditions *[]metav1.Condition, generation int64, volumes Volum
 	}
 	message := fmt.Sprintf("%d of %d volumes", done, total)
 	if bytes := volumes.Bytes; bytes.TotalBytes > 0 {
-		message += fmt.Sprintf(", %s of %s", humanize.IBytes(uint64(max(bytes.BytesDone, 0))), humanize.IBytes(uint64(bytes.TotalBytes)))
+		done := humanize.IBytes(uint64(max(bytes.BytesDone, 0)))
+		message += fmt.Sprintf(", %s of %s", done, humanize.IBytes(uint64(bytes.TotalBytes)))
 	}
 	k8s.SetCondition(conditions, generation, oadpv1alpha1.NonAdminConditionVolumesCopied, status, reason, message)
 }
