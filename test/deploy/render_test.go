@@ -136,6 +136,12 @@ func (all objects) find(t *testing.T, wanted string) *unstructured.Unstructured 
 	return nil
 }
 
+// oadps reports whether OADP installs a kind, too. Of its group only the approval requests are ours.
+func oadps(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "CustomResourceDefinition" && strings.HasSuffix(o.GetName(), ".oadp.openshift.io") &&
+		!strings.HasPrefix(o.GetName(), "nonadminbackupstoragelocationapprovalrequests.")
+}
+
 // into converts strictly: a field that the kind does not have is an error.
 func into[T any](t *testing.T, o *unstructured.Unstructured) *T {
 	t.Helper()
