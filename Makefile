@@ -41,7 +41,8 @@ build_gate = go -C test build -o $(CURDIR)/bin/ ./gate/cmd/holdfast-gate; bin/ho
 gate       = gotestsum=$(call tool,gotestsum); $(build_gate) $(1) -gotestsum "$$gotestsum" -lanes $${HOLDFAST_TEST_LANES:-2} \
 	$(GATE_ARGS) -- $(2) $(TEST_ARGS) -- $(call imports,$(3))
 BENCH_ARGS ?=
-GENERATED := deploy/crds/* deploy/rbac/* deploy/components/fdb/crds/* deploy/components/fdb/rbac/*
+GENERATED := deploy/crds/* deploy/rbac/* deploy/components/fdb/crds/* deploy/components/fdb/rbac/* \
+	$$(find deploy/chart deploy/bundle -type f)
 
 .PHONY: help
 help: ## List the targets
@@ -85,7 +86,7 @@ tools-dev: ## Build the developers' tools
 role = "$$gen" rbac:roleName=$(1),fileName=$(2)_role.yaml $(addprefix paths=./,$(4)) output:rbac:artifacts:config=$(3)/rbac
 
 .PHONY: generate
-generate: ## Write the generated code: deepcopy, CRDs, RBAC
+generate: ## Write the generated code: deepcopy, CRDs, RBAC; of them Helm's chart and OLM's bundle
 	gen=$(call tool,controller-gen); \
 	"$$gen" object paths=./k8s/api/...; \
 	"$$gen" crd paths=./k8s/api/oadp/... paths=./k8s/api/holdfast/... output:crd:artifacts:config=deploy/crds; \
@@ -94,6 +95,7 @@ generate: ## Write the generated code: deepcopy, CRDs, RBAC
 	$(call role,holdfast-watcher,watcher,deploy,starter $(filter-out starter/watch/fdb/,$(wildcard starter/watch/*/))); \
 	$(call role,holdfast-fdb,worker,deploy/components/fdb,worker/fdbworker $(wildcard activities/fdb/*/)); \
 	$(call role,holdfast-watcher-fdb,watcher,deploy/components/fdb,starter/watch/fdb)
+	go -C test run ./deploy/cmd/holdfast-manifests
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -55,6 +55,7 @@ func TestInstallation(t *testing.T) {
 	t.Run("both processes end within their grace period", func(t *testing.T) { stopInTime(t, running) })
 	t.Run("an uninstallation leaves the backups", func(t *testing.T) { uninstalls(ctx, t, stack, base) })
 	t.Run("what was installed by hand is removed by hand", func(t *testing.T) { uninstallsByHand(ctx, t, stack) })
+	t.Run("the chart", func(t *testing.T) { isAChart(ctx, t, stack) })
 }
 
 // kubectl runs the real kubectl as one of the stack's users.

@@ -71,6 +71,7 @@ func TestOnlyHoldfastAndOperatorsReachTemporal(t *testing.T) {
 		"Velero beside the worker":               {caller{elsewhere: true, namespace: holdfast, pod: map[string]string{"name": "velero"}}, none},
 		"Velero in the same namespace":           {caller{pod: map[string]string{"name": "velero"}}, none},
 		"Temporal's own Pods":                    {caller{pod: temporal}, []int{7233, 7234, 7243, 8080, 9090}},
+		"the Pod of helm test":                   {caller{pod: map[string]string{"app.kubernetes.io/name": "holdfast-test"}}, frontend},
 		"an operator's Pod in this namespace":    {caller{pod: operators}, all},
 		"a Pod of an operators' namespace":       {caller{elsewhere: true, namespace: operators}, all},
 		"a tenant":                               {caller{elsewhere: true}, none},

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 )
@@ -88,5 +90,18 @@ func uninstallsByHand(ctx context.Context, t *testing.T, stack *env.Env) {
 		err := stack.Client().Get(ctx, client.ObjectKeyFromObject(o), o)
 		assert.True(t, apierrors.IsNotFound(err), "%s: %v", id(o), err)
 	}
+	awaitServed(ctx, t, stack, readObjects(t, "deploy/crds"))
 	runDocumented(ctx, t, stack, "kubectl delete -f deploy/crds/")
+}
+
+// awaitServed reads kinds before they are deleted. The API server has no storage yet for a kind that nobody has read. If it deletes the
+// definition then, it may try again only after five minutes.
+func awaitServed(ctx context.Context, t *testing.T, stack *env.Env, kinds objects) {
+	t.Helper()
+	for _, o := range kinds {
+		eventually.Succeeds(t, time.Minute, func() error {
+			_, err := kubectl(ctx, t, stack, env.Admin, "get", "-A", o.GetName())
+			return err
+		})
+	}
 }

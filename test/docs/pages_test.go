@@ -141,6 +141,7 @@ var install = visit{
 	around: []around{
 		{block: "--from-file=api-key=FILE", after: "kubectl -n openshift-adp delete secret holdfast-temporal"},
 		{block: "--from-file=tls.crt=FILE", after: "kubectl -n openshift-adp delete secret holdfast-temporal"},
+		{block: "--from-literal=HOLDFAST_CLUSTER_ID=production-1", after: "kubectl -n openshift-adp delete configmap holdfast"},
 		{block: "kubectl -n try create configmap", before: "kubectl create namespace try"},
 	},
 }

@@ -56,6 +56,7 @@ var larger = map[string]struct {
 	"workflows/contract":    {room{files: 22, alike: 7}, "a file for each kind, by its name: the names on the wire are in one place"},
 	"k8s/api/oadp/v1alpha1": {room{files: 20, alike: 4}, "a file for each kind, by its name: a version of an API is one package"},
 	"test/e2e":              {room{files: 50, alike: 13}, "its tests share one stack, which a package starts once; two packages would start two"},
+	"test/deploy":           {room{files: 35, alike: 6}, "its tests share two stacks, which a package starts once; two packages would start four"},
 	"test/env":              {room{files: 40, alike: 6}, "the stack is one type; beside its parts are the tests of each, and of the kubelet, on one stack"},
 }
 

@@ -21,12 +21,14 @@ const (
 	Gotestsum             = "gotestsum"
 	Workflowcheck         = "workflowcheck"
 	Promtool              = "promtool"
+	Helm                  = "helm"
+	OLMValidate           = "olm-validate"
 )
 
 // Names of groups, accepted wherever a program's name is.
 const (
 	GroupStack = "stack" // what test/env starts
-	GroupDev   = "dev"   // generators, linters, test runner
+	GroupDev   = "dev"   // generators, linters, test runner, Helm, OLM's validators
 )
 
 // tool describes one program and where it comes from.
@@ -92,6 +94,14 @@ var catalog = []tool{
 	{
 		name: Promtool, group: GroupDev, module: "promtool", seconds: 130, tags: "remove_all_sd", // no cloud's service discovery
 		pkg: "github.com/prometheus/prometheus/cmd/promtool", from: "github.com/prometheus/prometheus",
+	},
+	{
+		name: Helm, group: GroupDev, module: "helm", pkg: "helm.sh/helm/v4/cmd/helm", from: "helm.sh/helm/v4", seconds: 90,
+		ldflags: linked("helm.sh/helm/v4/internal/version.version"),
+	},
+	{
+		name: OLMValidate, group: GroupDev, module: "olm", pkg: "./cmd/olm-validate", from: "github.com/operator-framework/api",
+		seconds: 40,
 	},
 }
 

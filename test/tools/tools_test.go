@@ -205,7 +205,7 @@ func TestThePageOfVersionsNamesThoseThatAreBuilt(t *testing.T) {
 	require.NoError(t, err)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "supported.md"))
 	require.NoError(t, err)
-	stack, err := selectTools(catalog, []string{GroupStack})
+	stack, err := selectTools(catalog, []string{GroupStack, Helm})
 	require.NoError(t, err)
 	b := builder{catalog: catalog, toolsDir: filepath.Join(root, "test", "tools"), cache: t.TempDir()}
 	targets, err := b.targets(t.Context(), stack)
