@@ -24,10 +24,11 @@ const (
 	maxRedirects  = 10
 )
 
+var errSilent = errors.New("the object store sends nothing any more")
+
 // New returns a Fetcher that trusts the system's certificates and those of a file in PEM, if one is named.
 func New(caFile string) (*Fetcher, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = answerTimeout
 	transport.DisableCompression = true // the file is gzip itself
 	if caFile != "" {
 		pool, err := x509.SystemCertPool()
@@ -43,7 +44,12 @@ func New(caFile string) (*Fetcher, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	return &Fetcher{&http.Client{Transport: transport, CheckRedirect: sameHost}}, nil
+	return Over(transport), nil
+}
+
+// Over returns a Fetcher that sends its requests over transport.
+func Over(transport http.RoundTripper) *Fetcher {
+	return &Fetcher{&http.Client{Transport: transport, CheckRedirect: sameHost}}
 }
 
 // sameHost follows redirects within the object store alone.
@@ -65,17 +71,18 @@ func (f *Fetcher) Copy(ctx context.Context, out io.Writer, signed string) error 
 	if err != nil {
 		return errors.New("fetch the file: Velero's URL is none")
 	}
+	idle := time.AfterFunc(answerTimeout, func() { cancel(errSilent) })
+	defer idle.Stop()
 	answer, err := f.client.Do(request)
+	idle.Stop()
 	if err != nil {
 		var failed *url.Error
 		if errors.As(err, &failed) {
 			err = failed.Err // without the URL
 		}
-		return fmt.Errorf("fetch the file from %s: %w", request.URL.Host, err)
+		return fmt.Errorf("fetch the file from %s: %w", request.URL.Host, cmp.Or(context.Cause(ctx), err))
 	}
 	defer answer.Body.Close()
-	idle := time.AfterFunc(answerTimeout, func() { cancel(errors.New("the object store sends nothing any more")) })
-	defer idle.Stop()
 	switch answer.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
@@ -85,7 +92,7 @@ func (f *Fetcher) Copy(ctx context.Context, out io.Writer, signed string) error 
 	}
 	unpacked, err := gzip.NewReader(&watched{answer.Body, idle})
 	if err != nil {
-		return fmt.Errorf("unpack the file from %s: %w", request.URL.Host, err)
+		return fmt.Errorf("unpack the file from %s: %w", request.URL.Host, cmp.Or(context.Cause(ctx), err))
 	}
 	if _, err := io.Copy(out, unpacked); err != nil { // as long as the log is: it is printed as it comes
 		return fmt.Errorf("fetch the file from %s: %w", request.URL.Host, cmp.Or(context.Cause(ctx), err))
@@ -93,7 +100,7 @@ func (f *Fetcher) Copy(ctx context.Context, out io.Writer, signed string) error 
 	return unpacked.Close()
 }
 
-// watched is an answer that has a time to go on with.
+// watched is an answer that may not be silent for long while somebody reads it: who reads slowly is free to.
 type watched struct {
 	io.Reader
 
@@ -101,9 +108,7 @@ type watched struct {
 }
 
 func (w *watched) Read(into []byte) (n int, err error) {
-	n, err = w.Reader.Read(into)
-	if n > 0 {
-		w.idle.Reset(answerTimeout)
-	}
-	return n, err
+	w.idle.Reset(answerTimeout)
+	defer w.idle.Stop()
+	return w.Reader.Read(into)
 }
