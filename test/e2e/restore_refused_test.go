@@ -87,14 +87,29 @@ func TestWhichRestoresAreRefused(t *testing.T) {
 	x.removeRestore(banana)
 }
 
+// restoredEarly makes a restore and then its backup. With a backup that another has replaced, the restore has gone: both anew.
+func (x *tenant) restoredEarly() (*oadpv1alpha1.NonAdminBackup, *restoring) {
+	x.t.Helper()
+	for i := range mostBackups {
+		backup := fmt.Sprintf("nightly-%d", i)
+		nar := x.restore(fmt.Sprintf("early-%d", i), backup)
+		assert.Contains(x.t, x.awaitRestoreRefused(nar, oadpv1alpha1.ReasonInvalidRestoreSpec), "not found")
+		nab := x.backUp(backup)
+		first := nab.UID
+		if nab = x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted); nab.UID == first {
+			return nab, nar
+		}
+	}
+	require.FailNow(x.t, "Velero has failed each backup for a reason of its own")
+	return nil, nil
+}
+
 // A restore that was asked for too early goes on by itself.
 func TestARestoreWaitsForItsBackup(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t, "erin")
-	nar := x.restore("early", "nightly")
-	assert.Contains(t, x.awaitRestoreRefused(nar, oadpv1alpha1.ReasonInvalidRestoreSpec), "not found")
 	require.NoError(t, stack.Seed(t.Context(), x.namespace, 300))
-	nab := x.completed("nightly")
+	nab, nar := x.restoredEarly()
 	require.NoError(t, x.client.Delete(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "object-001"},
 	}))
