@@ -40,6 +40,8 @@ GATE_ARGS ?=
 build_gate = go -C test build -o $(CURDIR)/bin/ ./gate/cmd/holdfast-gate; bin/holdfast-gate
 gate       = gotestsum=$(call tool,gotestsum); $(build_gate) $(1) -gotestsum "$$gotestsum" -lanes $${HOLDFAST_TEST_LANES:-2} \
 	$(GATE_ARGS) -- $(2) $(TEST_ARGS) -- $(call imports,$(3))
+OUT        ?= $(CURDIR)/bin
+BASE       ?= gcr.io/distroless/cc-debian12
 BENCH_ARGS ?=
 GENERATED := deploy/crds/* deploy/rbac/* deploy/components/fdb/crds/* deploy/components/fdb/rbac/* \
 	$$(find deploy/chart deploy/bundle -type f)
@@ -65,9 +67,28 @@ build: ## Build bin/holdfast-worker and bin/holdfast
 	$(compiling) go build $(BUILD_FLAGS) -o bin/holdfast-worker ./worker
 	$(compiling) go build $(BUILD_FLAGS) -o bin/holdfast ./starter
 
+.PHONY: image
+image: ## Write the image for amd64 and arm64 as an OCI archive, with SBOM and provenance: bin/image (needs no container engine)
+	go -C test run ./image/cmd/holdfast-image -into $(OUT)/image -version $(RELEASE)
+
+.PHONY: image-foundationdb
+image-foundationdb: ## The same on BASE, which has the C library of FoundationDB's tools
+	go -C test run ./image/cmd/holdfast-image -into $(OUT)/image -version $(RELEASE) -name holdfast-foundationdb -base $(BASE)
+
 .PHONY: plugin
 plugin: ## Pack `kubectl holdfast` for four platforms, with krew's manifest: bin/plugin (RELEASES: the URL below which they will be)
-	go -C test run ./tools/cmd/holdfast-plugin -version $(RELEASE) -url $(RELEASES)/$(RELEASE) -out $(CURDIR)/bin/plugin
+	go -C test run ./tools/cmd/holdfast-plugin -version $(RELEASE) -url $(RELEASES)/$(RELEASE) -out $(OUT)/plugin
+
+.PHONY: release
+release: ## Make all of a release of a commit: images, plugin, chart, sources, checksums: bin/release (twice the same bytes)
+	@[ -z "$$(git status --porcelain)" ] || { echo "make release: files differ from the commit: commit or remove them" >&2; exit 1; }
+	@rm -rf bin/release.part && mkdir -p bin/release.part
+	@$(MAKE) --no-print-directory image image-foundationdb plugin OUT=$(CURDIR)/bin/release.part
+	@export SOURCE_DATE_EPOCH=$$(git show -s --format=%ct HEAD); helm=$(call tool,helm); cd bin/release.part; \
+	"$$helm" package $(CURDIR)/deploy/chart --version $(RELEASE:v%=%) --app-version $(RELEASE); \
+	git archive --prefix=holdfast-$(RELEASE)/ HEAD | gzip -n >holdfast-$(RELEASE).tar.gz; \
+	mv image/* plugin/* . && rmdir image plugin && sha256sum * >SHA256SUMS
+	@rm -rf bin/release && mv bin/release.part bin/release && echo "bin/release:" && cat bin/release/SHA256SUMS
 
 .PHONY: tools
 tools: components tools-dev ## Build the real components and the developers' tools (minutes the first time)

@@ -82,7 +82,7 @@ watcher: {replicas: 1, extraEnv: [{name: HOLDFAST_KUBECONFIG, value: %q}]}
 	t.Run("what is installed works", func(t *testing.T) { r.works(ctx, t) })
 	t.Run("an upgrade is rolled back", func(t *testing.T) { r.rollsBack(ctx, t) })
 	t.Run("what is uninstalled leaves the kinds and the tenants' objects", func(t *testing.T) { r.leavesKinds(ctx, t) })
-	t.Run("the next release has the kinds again, and removes them", func(t *testing.T) { r.removesKinds(ctx, t) })
+	t.Run("the next release has the kinds again and removes them", func(t *testing.T) { r.removesKinds(ctx, t) })
 }
 
 // state is what somebody would have changed of an object.

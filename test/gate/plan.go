@@ -13,7 +13,7 @@ import (
 var stacks = []string{
 	"test/e2e", "test/fdb", "test/outage", "test/outage/fdb", "test/operations", "test/deploy", "test/docs", "test/bench",
 	"test/env", "test/rebuild", "test/coordination", "test/monitoring", "test/browser", "test/fdbsim", "test/tools",
-	"test/tools/plugin",
+	"test/tools/plugin", "test/image",
 }
 
 // The names of the stages of tests.

@@ -23,12 +23,14 @@ const (
 	Promtool              = "promtool"
 	Helm                  = "helm"
 	OLMValidate           = "olm-validate"
+	Cosign                = "cosign"
 )
 
 // Names of groups, accepted wherever a program's name is.
 const (
 	GroupStack = "stack" // what test/env starts
 	GroupDev   = "dev"   // generators, linters, test runner, Helm, OLM's validators
+	GroupLong  = "long"  // what `make test-long` alone needs
 )
 
 // tool describes one program and where it comes from.
@@ -96,12 +98,16 @@ var catalog = []tool{
 		pkg: "github.com/prometheus/prometheus/cmd/promtool", from: "github.com/prometheus/prometheus",
 	},
 	{
-		name: Helm, group: GroupDev, module: "helm", pkg: "helm.sh/helm/v4/cmd/helm", from: "helm.sh/helm/v4", seconds: 90,
+		name: Helm, group: GroupDev, module: "helm", pkg: "helm.sh/helm/v4/cmd/helm", from: "helm.sh/helm/v4", seconds: 200,
 		ldflags: linked("helm.sh/helm/v4/internal/version.version"),
 	},
 	{
 		name: OLMValidate, group: GroupDev, module: "olm", pkg: "./cmd/olm-validate", from: "github.com/operator-framework/api",
-		seconds: 40,
+		seconds: 60,
+	},
+	{
+		name: Cosign, group: GroupLong, module: "cosign", pkg: "github.com/sigstore/cosign/v3/cmd/cosign",
+		from: "github.com/sigstore/cosign/v3", seconds: 280,
 	},
 }
 
@@ -160,7 +166,8 @@ func selectTools(from []tool, names []string) ([]tool, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("unknown tool %q: know %s, %s and %s", name, strings.Join(Names(), ", "), GroupStack, GroupDev)
+			known := slices.Concat(Names(), []string{GroupStack, GroupDev, GroupLong})
+			return nil, fmt.Errorf("unknown tool %q: know %s", name, strings.Join(known, ", "))
 		}
 	}
 	return selected, nil

@@ -1,7 +1,7 @@
 // Command holdfast-tools builds the programs that Holdfast is tested and developed with.
 //
-//	holdfast-tools [NAME|stack|dev ...]   builds them (all without a name) and prints where they are
-//	holdfast-tools -path NAME             builds it when missing and prints only its path
+//	holdfast-tools [NAME|stack|dev|long ...]   builds them (all without a name) and prints where they are
+//	holdfast-tools -path NAME                  builds it when missing and prints only its path
 package main
 
 import (
