@@ -86,7 +86,7 @@ release: ## Make all of a release of a commit: images, plugin, chart, sources, c
 	@$(MAKE) --no-print-directory image image-foundationdb plugin OUT=$(CURDIR)/bin/release.part
 	@export SOURCE_DATE_EPOCH=$$(git show -s --format=%ct HEAD); helm=$(call tool,helm); cd bin/release.part; \
 	"$$helm" package $(CURDIR)/deploy/chart --version $(RELEASE:v%=%) --app-version $(RELEASE); \
-	git archive --prefix=holdfast-$(RELEASE)/ HEAD | gzip -n >holdfast-$(RELEASE).tar.gz; \
+	git -C $(CURDIR) archive --prefix=holdfast-$(RELEASE)/ HEAD | gzip -n >holdfast-$(RELEASE).tar.gz; \
 	mv image/* plugin/* . && rmdir image plugin && sha256sum * >SHA256SUMS
 	@rm -rf bin/release && mv bin/release.part bin/release && echo "bin/release:" && cat bin/release/SHA256SUMS
 
@@ -225,6 +225,11 @@ test-long: ## Run every test with the whole matrices, the long outages and a bro
 .PHONY: bench
 bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS='-help' lists them)
 	go -C test run $(SHARED) ./bench -json $(CURDIR)/bench.json $(BENCH_ARGS)
+
+.PHONY: pictures
+pictures: ## Make the README's pictures, in docs/pictures, by the browser's tests (needs a Chromium)
+	@test/browser/install-chromium; mkdir -p docs/pictures
+	HOLDFAST_TEST_LONG=1 HOLDFAST_PICTURES=$(CURDIR)/docs/pictures go -C test test $(LEAN) -count=1 -run 'ReportIsRead|WebUIShows' ./browser
 
 .PHONY: histories
 histories: ## Record the baseline of workflow histories from the commit that is checked out (half an hour)

@@ -97,6 +97,22 @@ func (p *page) keepPicture() {
 	p.t.Logf("screenshot: %s", path)
 }
 
+// picture keeps what the page shows, in so many pixels, in the folder HOLDFAST_PICTURES, if it is set: for the README.
+func (p *page) picture(name string, width, height int64) {
+	p.t.Helper()
+	folder := os.Getenv("HOLDFAST_PICTURES")
+	if folder == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, glance)
+	defer cancel()
+	_, err := chromedp.Run(ctx, chromedp.EmulateViewport(width, height))
+	require.NoError(p.t, err)
+	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	require.NoError(p.t, err)
+	require.NoError(p.t, os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644)) //nolint:gosec // for everybody
+}
+
 // visibleText collects what a reader sees, that of embedded documents included: Markdown is drawn in one.
 const visibleText = `(() => {
 	const text = (document) => [document?.body?.innerText ?? "",

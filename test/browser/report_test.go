@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/starter/report"
@@ -47,7 +48,7 @@ var shown = []string{"Backups of cluster west", "Namespaces by protection", "unp
 
 // A report tells the same without a browser, and without scripts.
 func TestAReportNeedsNoScript(t *testing.T) {
-	page, err := os.ReadFile(writeReport(t))
+	page, err := os.ReadFile(writeReport(t, sampleReport()))
 	require.NoError(t, err)
 	for _, text := range shown {
 		assert.Contains(t, string(page), text)
@@ -55,15 +56,51 @@ func TestAReportNeedsNoScript(t *testing.T) {
 	assert.NotContains(t, string(page), "<script")
 }
 
-// writeReport returns the path of a report.
-func writeReport(t *testing.T) string {
-	t.Helper()
+// sampleReport has names and numbers that are hard to lay out.
+func sampleReport() report.Objects {
 	good := time.Now().Add(-time.Hour)
 	objects := report.Objects{Cluster: "west", Plans: []holdfastv1alpha1.BackupPlan{{}}}
 	for _, namespace := range []string{"shop", "a-namespace-with-a-name-as-long-as-kubernetes-allows-it-to-be-63"} {
 		objects.Holdings = append(objects.Holdings, velero.Holding{Namespace: namespace, Workloads: 3, LastGood: &good}, velero.Holding{Namespace: "bare", Data: 1})
 	}
 	objects.Plans[0].Status.Days = []holdfastv1alpha1.Day{{Date: good.UTC().Format(time.DateOnly), Good: 20, Failed: 1, Missed: 2, Skipped: 3}}
+	return objects
+}
+
+// pictured is the report of the README: what it says is made up, how it looks is not.
+func pictured() report.Objects {
+	const days = 30
+	now := time.Now()
+	objects := report.Objects{Cluster: "west"}
+	for i, namespace := range []string{"atelier", "bakery", "depot", "orders", "shop"} {
+		good := now.Add(time.Duration(-i*5-1) * time.Hour)
+		holding := velero.Holding{Namespace: namespace, Workloads: 2 + i*3, Claims: 4 - i, Data: 7 + i, Plans: 1, LastGood: &good}
+		plan := holdfastv1alpha1.BackupPlan{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nightly"}}
+		met := metav1.Condition{Type: holdfastv1alpha1.ConditionObjectiveMet, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(good)}
+		switch namespace {
+		case "depot":
+			holding.LastGood, holding.Plans = nil, 0
+			objects.Holdings = append(objects.Holdings, holding)
+			continue
+		case "orders":
+			met.Status, met.Reason = metav1.ConditionFalse, "Stale"
+		}
+		for day := range days {
+			plan.Status.Days = append(plan.Status.Days, holdfastv1alpha1.Day{
+				Date: now.AddDate(0, 0, 1-days+day).UTC().Format(time.DateOnly),
+				Good: 6, Failed: int64((day + i) % 17 / 16), Missed: int64((day + i) % 23 / 22 * 2),
+			})
+		}
+		plan.Status.LastGood = &holdfastv1alpha1.GoodRun{Time: metav1.NewTime(good)}
+		plan.Status.Conditions = []metav1.Condition{met}
+		objects.Holdings, objects.Plans = append(objects.Holdings, holding), append(objects.Plans, plan)
+	}
+	return objects
+}
+
+// writeReport returns the path of a report.
+func writeReport(t *testing.T, objects report.Objects) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
 	file, err := os.Create(path)
 	require.NoError(t, err)
@@ -76,7 +113,7 @@ func writeReport(t *testing.T) string {
 func TestAReportIsReadAnywhere(t *testing.T) {
 	sample.InLong(t, "TestAReportNeedsNoScript")
 	p := openBrowser(t, findChromium(t))
-	path := writeReport(t)
+	path := writeReport(t, sampleReport())
 	do(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	p.open("file://" + path)
 	for _, scheme := range []string{"light", "dark"} {
@@ -95,6 +132,10 @@ func TestAReportIsReadAnywhere(t *testing.T) {
 			assert.LessOrEqual(t, beyond, 0.0, "%s: wider than %d pixels", scheme, width)
 		}
 	}
+	p.emulate("light")
+	p.open("file://" + writeReport(t, pictured()))
+	p.awaitText("depot")
+	p.picture("report", 1280, 980)
 }
 
 // emulate has the browser prefer a color scheme.

@@ -116,6 +116,7 @@ func TestTheWebUIShowsARunningBackup(t *testing.T) {
 	page.follow("User Metadata") // Markdown, drawn: without asterisks and backquotes
 	page.awaitText("Backup of shop/nightly",
 		"Queued: waits for Velero to start Velero Backup "+nab.Status.VeleroBackup.Name+".")
+	page.picture("web-ui", 1600, 760)
 
 	page.follow("Search Attributes")
 	page.awaitText(`"HoldfastCluster": "`+stack.ClusterID()+`"`, `"HoldfastKind": "NonAdminBackup"`,

@@ -135,13 +135,15 @@ func TestTheChartPassesLint(t *testing.T) {
 	assert.Contains(t, output, "1 chart(s) linted, 0 chart(s) failed")
 }
 
-func TestTheChartIsOfTheRelease(t *testing.T) {
+func TestChartBundleAndExampleAreOfTheRelease(t *testing.T) {
 	release := regexp.MustCompile(`(?m)^RELEASE +\?= (v\S+)$`).FindStringSubmatch(readFile(t, "Makefile"))
 	require.NotNil(t, release)
 	var about struct{ Version, AppVersion string }
 	require.NoError(t, yaml.Unmarshal([]byte(readFile(t, "deploy", "chart", "Chart.yaml")), &about))
 	assert.Equal(t, release[1], about.AppVersion)
 	assert.Equal(t, strings.TrimPrefix(release[1], "v"), about.Version)
+	assert.FileExists(t, inCheckout(t, "deploy", "bundle", "manifests", "holdfast."+release[1]+".clusterserviceversion.yaml"))
+	assert.Contains(t, readFile(t, "deploy", "overlays", "example", "kustomization.yaml"), "newTag: "+release[1])
 }
 
 // others are values where not just any other one will do, by the last name of their path.

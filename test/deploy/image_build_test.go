@@ -60,7 +60,7 @@ func TestImageBuilds(t *testing.T) {
 	environment := append(os.Environ(), "GOFLAGS=", "TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH)
 	for _, i := range build.all("ENV") { // each: name, value, separator
 		for n := 0; n+1 < len(i.words); n += 3 {
-			environment = append(environment, i.words[n]+"="+i.words[n+1])
+			environment = append(environment, i.words[n]+"="+strings.Trim(i.words[n+1], `"`))
 		}
 	}
 	assert.Contains(t, environment, "CGO_ENABLED=0")

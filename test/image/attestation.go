@@ -28,7 +28,8 @@ const (
 // attestation is what BuildKit attaches to an image (https://docs.docker.com/build/metadata/attestations/attestation-storage/): a
 // manifest whose layers are in-toto statements about the image.
 func attestation(digest v1.Hash, predicates map[string][]byte) (v1.Image, error) {
-	image, err := mutate.ConfigFile(oci(empty.Image), &v1.ConfigFile{OS: nowhere, Architecture: nowhere, RootFS: v1.RootFS{Type: "layers"}})
+	config := &v1.ConfigFile{OS: nowhere, Architecture: nowhere, RootFS: v1.RootFS{Type: "layers"}}
+	image, err := mutate.ConfigFile(oci(empty.Image), config)
 	if err != nil {
 		return nil, fmt.Errorf("begin the attestation: %w", err)
 	}

@@ -116,14 +116,15 @@ func (o Options) provenance(from base, platform v1.Platform) ([]byte, error) {
 	sources := []fields{{"uri": "git+" + repository, "digest": fields{"gitCommit": o.Source.Commit}}}
 	if from.reference != "" {
 		algorithm, hex, _ := strings.Cut(from.digest, ":")
-		sources = append(sources, fields{"uri": "pkg:oci/" + baseName(from.reference) + "?repository_url=" + from.reference,
-			"digest": fields{algorithm: hex}})
+		uri := "pkg:oci/" + baseName(from.reference) + "?repository_url=" + from.reference
+		sources = append(sources, fields{"uri": uri, "digest": fields{algorithm: hex}})
 	}
 	encoded, err := json.MarshalIndent(fields{
 		"buildDefinition": fields{
 			"buildType": repository + "/image/v1",
 			"externalParameters": fields{
-				"platform": platform.String(), "version": o.version(), "flags": buildFlags, "programs": programs,
+				"platform": platform.String(), "version": o.version(), "programs": programs,
+				"environment": environment, "flags": buildFlags,
 			},
 			"internalParameters":   fields{"go": runtime.Version(), "modified": o.Source.Modified},
 			"resolvedDependencies": sources,

@@ -189,12 +189,17 @@ func opened(t *testing.T, built image.Built) v1.ImageIndex {
 	return index
 }
 
-// requireDockerfile requires what a stage of deploy/image/Dockerfile says; the last one has no name.
-func requireDockerfile(t *testing.T, one v1.Image, stage string) {
+func dockerfile(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "deploy", "image", "Dockerfile"))
 	require.NoError(t, err)
-	stages := regexp.MustCompile(`(?m)^FROM .*\n`).Split(string(content), -1)
+	return string(content)
+}
+
+// requireDockerfile requires what a stage of deploy/image/Dockerfile says; the last one has no name.
+func requireDockerfile(t *testing.T, one v1.Image, stage string) {
+	t.Helper()
+	stages := regexp.MustCompile(`(?m)^FROM .*\n`).Split(dockerfile(t), -1)
 	text := stages[len(stages)-1]
 	want := []string{"etc/ssl/certs/ca-certificates.crt", "holdfast", "holdfast-worker"}
 	if stage == "foundationdb" {
@@ -256,7 +261,17 @@ func requireStatements(t *testing.T, statements v1.Image, about v1.Hash, source 
 	}
 	require.Len(t, predicates, 2)
 	assert.Contains(t, predicates["https://spdx.dev/Document"], "pkg:golang/go.temporal.io/sdk@")
-	assert.Contains(t, predicates["https://slsa.dev/provenance/v1"], source.Commit)
+	provenance := predicates["https://slsa.dev/provenance/v1"]
+	assert.Contains(t, provenance, source.Commit)
+	var built struct {
+		BuildDefinition struct {
+			ExternalParameters struct{ Environment, Flags []string }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(provenance), &built))
+	with, text := built.BuildDefinition.ExternalParameters, strings.ReplaceAll(dockerfile(t), `"`, "")
+	assert.Contains(t, text, "ENV "+strings.Join(with.Environment, " ")+"\n")
+	assert.Contains(t, text, "go build "+strings.Join(with.Flags, " ")+" -o")
 }
 
 // requireSBOM requires that SPDX's own library reads the documents.

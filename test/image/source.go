@@ -16,10 +16,11 @@ import (
 // programs are what the image holds, by name, and their packages.
 var programs = map[string]string{"holdfast": "./starter", "holdfast-worker": "./worker"}
 
-// buildFlags are those of the Dockerfile.
-var buildFlags = []string{
-	"-buildvcs=false", "-trimpath", "-tags=disable_grpc_modules", "-gcflags=all=-dwarf=false", "-ldflags=-s -w",
-}
+// Those of the Dockerfile.
+var (
+	environment = []string{"CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-buildvcs=false -trimpath -gcflags=all=-dwarf=false"}
+	buildFlags  = []string{"-trimpath", "-tags=disable_grpc_modules", "-ldflags=-s -w"}
+)
 
 // Source is a checkout of a commit.
 type Source struct {
@@ -65,8 +66,7 @@ func (s Source) compile(ctx context.Context, platform v1.Platform, into string) 
 		}
 		command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, buildFlags, []string{"-o", path, pkg})...)
 		command.Dir = s.Folder
-		command.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0", "GOTOOLCHAIN=local",
-			"GOOS="+platform.OS, "GOARCH="+platform.Architecture)
+		command.Env = slices.Concat(os.Environ(), environment, []string{"GOOS=" + platform.OS, "GOARCH=" + platform.Architecture})
 		if output, err := command.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build %s for %s: %w\n%s", name, platform.String(), err, output)
 		}
