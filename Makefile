@@ -25,8 +25,9 @@ PACKAGES  := ./activities/... ./k8s/... ./starter/... ./test/... ./worker/... ./
 MAY_RACE  := activities k8s starter worker workflows/codec workflows/connect test/fdbtools
 CONCURRENT := ^\s*go \w|\.Go\(|"sync|errgroup|synctest|httptest
 RACED      = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE --include='*.go' '$(CONCURRENT)' $(MAY_RACE)))))
-RELEASE   ?= v0.1.0
-RELEASES  ?= https://releases.example.com/holdfast
+# Of a release; the environment changes none of these.
+RELEASE   := v0.1.0
+RELEASES  := https://releases.example.com/holdfast
 # Of what is shipped, here and in deploy/image/Dockerfile: of Google's storage client no gRPC, since buckets are read by HTTP.
 # -trimpath lets one checkout's cache serve another; what is compiled with the same SHARED is compiled once.
 BUILD_TAGS  := disable_grpc_modules
@@ -40,8 +41,10 @@ GATE_ARGS ?=
 build_gate = go -C test build -o $(CURDIR)/bin/ ./gate/cmd/holdfast-gate; bin/holdfast-gate
 gate       = gotestsum=$(call tool,gotestsum); $(build_gate) $(1) -gotestsum "$$gotestsum" -lanes $${HOLDFAST_TEST_LANES:-2} \
 	$(GATE_ARGS) -- $(2) $(TEST_ARGS) -- $(call imports,$(3))
-OUT        ?= $(CURDIR)/bin
-BASE       ?= gcr.io/distroless/cc-debian12
+OUT        := $(CURDIR)/bin
+BASE       := gcr.io/distroless/cc-debian12
+# What an image calls itself; empty is its commit.
+VERSION    :=
 BENCH_ARGS ?=
 GENERATED := deploy/crds/* deploy/rbac/* deploy/components/fdb/crds/* deploy/components/fdb/rbac/* \
 	$$(find deploy/chart deploy/bundle -type f)
@@ -69,24 +72,27 @@ build: ## Build bin/holdfast-worker and bin/holdfast
 
 .PHONY: image
 image: ## Write the image for amd64 and arm64 as an OCI archive, with SBOM and provenance: bin/image (needs no container engine)
-	go -C test run ./image/cmd/holdfast-image -into $(OUT)/image -version $(RELEASE)
+	go -C test run ./image/cmd/holdfast-image -into $(OUT)/image -version "$(VERSION)"
 
 .PHONY: image-foundationdb
 image-foundationdb: ## The same on BASE, which has the C library of FoundationDB's tools
-	go -C test run ./image/cmd/holdfast-image -into $(OUT)/image -version $(RELEASE) -name holdfast-foundationdb -base $(BASE)
+	go -C test run ./image/cmd/holdfast-image -into $(OUT)/image -version "$(VERSION)" -name holdfast-foundationdb -base $(BASE)
 
 .PHONY: plugin
 plugin: ## Pack `kubectl holdfast` for four platforms, with krew's manifest: bin/plugin (RELEASES: the URL below which they will be)
 	go -C test run ./tools/cmd/holdfast-plugin -version $(RELEASE) -url $(RELEASES)/$(RELEASE) -out $(OUT)/plugin
 
 .PHONY: release
-release: ## Make all of a release of a commit: images, plugin, chart, sources, checksums: bin/release (twice the same bytes)
-	@[ -z "$$(git status --porcelain)" ] || { echo "make release: files differ from the commit: commit or remove them" >&2; exit 1; }
+release: ## Make all of a release of a tagged commit: images, plugin, chart, sources, checksums: bin/release (twice the same bytes)
+	@refuse() { echo "make release: $$1" >&2; exit 1; }; \
+	[ -z "$$(git status --porcelain)" ] || refuse "files differ from the commit: commit or remove them"; \
+	git tag --points-at HEAD | grep -qx '$(RELEASE)' || refuse "the commit has no tag $(RELEASE): git tag -s $(RELEASE)"; \
+	[[ '$(BASE)' == *@sha256:* ]] || refuse "a tag moves: name the base image by a digest, BASE=$(BASE)@sha256:..."
 	@rm -rf bin/release.part && mkdir -p bin/release.part
-	@$(MAKE) --no-print-directory image image-foundationdb plugin OUT=$(CURDIR)/bin/release.part
-	@export SOURCE_DATE_EPOCH=$$(git show -s --format=%ct HEAD); helm=$(call tool,helm); cd bin/release.part; \
+	@$(MAKE) --no-print-directory image image-foundationdb plugin VERSION=$(RELEASE) OUT=$(CURDIR)/bin/release.part
+	@export LC_ALL=C SOURCE_DATE_EPOCH=$$(git show -s --format=%ct HEAD); helm=$(call tool,helm); cd bin/release.part; \
 	"$$helm" package $(CURDIR)/deploy/chart --version $(RELEASE:v%=%) --app-version $(RELEASE); \
-	git -C $(CURDIR) archive --prefix=holdfast-$(RELEASE)/ HEAD | gzip -n >holdfast-$(RELEASE).tar.gz; \
+	git -C $(CURDIR) -c tar.umask=0022 archive --prefix=holdfast-$(RELEASE)/ HEAD | gzip -n >holdfast-$(RELEASE).tar.gz; \
 	mv image/* plugin/* . && rmdir image plugin && sha256sum * >SHA256SUMS
 	@rm -rf bin/release && mv bin/release.part bin/release && echo "bin/release:" && cat bin/release/SHA256SUMS
 

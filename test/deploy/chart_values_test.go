@@ -18,27 +18,32 @@ import (
 // A misspelt or impossible value is refused in words that name it, before anything is installed.
 func TestTheChartRefusesValuesThatItDoesNotKnow(t *testing.T) {
 	for values, want := range map[string]string{
-		"wrker: {replicas: 3}":                                   "additional properties 'wrker' not allowed",
-		"worker: {replica: 3}":                                   "'/worker': additional properties 'replica' not allowed",
-		"watcher: {resources: {limit: {}}}":                      "'/watcher/resources': additional properties 'limit' not allowed",
-		"fdb: {enable: true}":                                    "'/fdb': additional properties 'enable' not allowed",
-		"crds: {keep: 'no'}":                                     "'/crds/keep': got string, want boolean",
-		"temporal: {address: temporal.example.com}":              "'/temporal/address': 'temporal.example.com' does not match pattern",
-		"settings: {TEMPORAL_TLS_CLIENT_KEY_DATA: key}":          "'/settings/TEMPORAL_TLS_CLIENT_KEY_DATA': false schema",
-		"settings: {TEMPORAL_GRPC_META_AUTHORIZATION: token}":    "'/settings/TEMPORAL_GRPC_META_AUTHORIZATION': false schema",
-		"dashboard: {namespace: \"x\\n  finalizers: [evil/x]\"}": "'/dashboard/namespace': 'x\\n  finalizers: [evil/x]' does not match pattern",
-		"image: {tag: '1 #'}":                                    "'/image/tag': '1 #' does not match pattern",
-		"temporal: {tls: {clientCert: true}}":                    "'/temporal/tls': additional properties 'clientCert' not allowed",
-		"clusterID: Production_1":                                "'/clusterID': 'Production_1' does not match pattern",
-		"alerts: {runbookURL: 'https://wiki #'}":                 "'/alerts/runbookURL': 'https://wiki #' does not match pattern",
-		"clusterID: fdb-east":                                    "'/clusterID': 'not' failed",
-		"settings: {CLUSTER_ID: other}":                          "'/settings': additional properties 'CLUSTER_ID' not allowed",
-		"settings: {TEMPORAL_ADDRESS: 'a:1'}":                    "'/settings/TEMPORAL_ADDRESS': false schema",
-		"worker: {podLabels: {app.kubernetes.io/name: a}}":       "'/worker/podLabels/app.kubernetes.io~1name': false schema",
-		"commonLabels: {app.kubernetes.io/part-of: a}":           "'/commonLabels/app.kubernetes.io~1part-of': false schema",
-		"podDisruptionBudget: {maxUnavailable: most}":            "'/podDisruptionBudget/maxUnavailable'",
-		"worker: {extraEnv: [{name: GOMEMLIMIT}]}":               "'/worker/extraEnv/0/name': 'not' failed",
-		"image: {repository: ''}":                                "image.repository is not set: no image of Holdfast is published",
+		"wrker: {replicas: 3}":                                                "additional properties 'wrker' not allowed",
+		"worker: {replica: 3}":                                                "'/worker': additional properties 'replica' not allowed",
+		"watcher: {resources: {limit: {}}}":                                   "'/watcher/resources': additional properties 'limit' not allowed",
+		"fdb: {enable: true}":                                                 "'/fdb': additional properties 'enable' not allowed",
+		"crds: {keep: 'no'}":                                                  "'/crds/keep': got string, want boolean",
+		"temporal: {address: temporal.example.com}":                           "'/temporal/address': 'temporal.example.com' does not match pattern",
+		"settings: {TEMPORAL_TLS_CLIENT_KEY_DATA: key}":                       "'/settings/TEMPORAL_TLS_CLIENT_KEY_DATA': false schema",
+		"settings: {TEMPORAL_GRPC_META_AUTHORIZATION: token}":                 "'/settings/TEMPORAL_GRPC_META_AUTHORIZATION': false schema",
+		"dashboard: {namespace: \"x\\n  finalizers: [evil/x]\"}":              "'/dashboard/namespace': 'x\\n  finalizers: [evil/x]' does not match pattern",
+		"image: {tag: '1 #'}":                                                 "'/image/tag': '1 #' does not match pattern",
+		"temporal: {tls: {clientCert: true}}":                                 "'/temporal/tls': additional properties 'clientCert' not allowed",
+		"clusterID: Production_1":                                             "'/clusterID': 'Production_1' does not match pattern",
+		"alerts: {runbookURL: 'https://wiki #'}":                              "'/alerts/runbookURL': 'https://wiki #' does not match pattern",
+		"clusterID: fdb-east":                                                 "'/clusterID': 'not' failed",
+		"settings: {CLUSTER_ID: other}":                                       "'/settings': additional properties 'CLUSTER_ID' not allowed",
+		"settings: {TEMPORAL_ADDRESS: 'a:1'}":                                 "'/settings/TEMPORAL_ADDRESS': false schema",
+		"worker: {podLabels: {app.kubernetes.io/name: a}}":                    "'/worker/podLabels/app.kubernetes.io~1name': false schema",
+		"commonLabels: {app.kubernetes.io/part-of: a}":                        "'/commonLabels/app.kubernetes.io~1part-of': false schema",
+		"podDisruptionBudget: {maxUnavailable: most}":                         "'/podDisruptionBudget/maxUnavailable'",
+		"worker: {extraEnv: [{name: GOMEMLIMIT}]}":                            "'/worker/extraEnv/0/name': 'not' failed",
+		"worker: {podAnnotations: {checksum/settings: a}}":                    "'/worker/podAnnotations/checksum~1settings': false schema",
+		"worker: {extraEnv: [{name: HOLDFAST_CLUSTER_ID}]}":                   "'/worker/extraEnv/0/name': 'not' failed",
+		"image: {repository: ''}":                                             "image.repository is not set: no image of Holdfast is published",
+		"image: {repository: 'a/holdfast:v1'}":                                "'/image/repository': 'a/holdfast:v1' does not match pattern",
+		"temporal: {tls: {enabled: true}}\nsettings: {TEMPORAL_TLS: 'false'}": "settings.TEMPORAL_TLS: the chart sets it by temporal.tls",
+		"image: {repository: a, digest: 'sha256:" + strings.Repeat("a", 64) + "'}\nfdb: {enabled: true, image: {repository: b}}": "set fdb.image.digest",
 	} {
 		_, err := tryChart(t, "velero", basesImage+values+"\n")
 		if strings.HasPrefix(values, "image") {
@@ -53,8 +58,8 @@ func TestValuesArrive(t *testing.T) {
 	all := renderChart(t, "velero", `
 image: {repository: registry.example.com/holdfast, digest: "sha256:`+strings.Repeat("a", 64)+`", pullPolicy: Always}
 imagePullSecrets: [{name: registry}]
-commonLabels: {team: storage}
-fdb: {enabled: true, image: {repository: registry.example.com/holdfast-fdb}, tools: {"7.4": "mirror/fdb:7.4.5"}, toolsRunAsUser: null}
+commonLabels: {team: storage, release: storage}
+fdb: {enabled: true, image: {repository: registry.example.com/holdfast-fdb, tag: v0.2.0}, tools: {"7.4": "mirror/fdb:7.4.5"}, toolsRunAsUser: null}
 worker:
   replicas: 3
   resources: {limits: {memory: 1Gi}}
@@ -83,7 +88,7 @@ extraObjects:
 	pod := worker.Spec.Template.Spec
 	assert.EqualValues(t, 3, *worker.Spec.Replicas)
 	assert.Equal(t, "registry.example.com/holdfast@sha256:"+strings.Repeat("a", 64), pod.Containers[0].Image)
-	assert.Equal(t, "registry.example.com/holdfast-fdb:v0.1.0", all.deployment(t, fdbName).Spec.Template.Spec.Containers[0].Image)
+	assert.Equal(t, "registry.example.com/holdfast-fdb:v0.2.0", all.deployment(t, fdbName).Spec.Template.Spec.Containers[0].Image)
 	assert.Contains(t, texts(all.find(t, "Deployment/"+fdbName).Object), "mirror/fdb:7.4.5")
 	assert.Equal(t, map[string]any{"memory": "1Gi", "cpu": "2"}, field(t, all, "Deployment/"+workerName, "resources", "limits"))
 	arrived := append(texts(all.find(t, "Deployment/"+workerName).Object), texts(all.find(t, "ServiceAccount/"+workerName).Object)...)
@@ -109,6 +114,7 @@ extraObjects:
 	alerts := all.find(t, "PrometheusRule/holdfast")
 	assert.Equal(t, rules, alerts.Object["spec"])
 	assert.Equal(t, "prometheus", alerts.GetLabels()["release"])
+	assert.Equal(t, "prometheus", all.find(t, "PodMonitor/holdfast").GetLabels()["release"], "not the common one")
 	dashboard := all.find(t, "ConfigMap/holdfast-dashboard")
 	assert.Equal(t, "1", dashboard.GetLabels()["grafana_dashboard"])
 	assert.Equal(t, "grafana", dashboard.GetNamespace())
@@ -136,7 +142,7 @@ func TestTheChartPassesLint(t *testing.T) {
 }
 
 func TestChartBundleAndExampleAreOfTheRelease(t *testing.T) {
-	release := regexp.MustCompile(`(?m)^RELEASE +\?= (v\S+)$`).FindStringSubmatch(readFile(t, "Makefile"))
+	release := regexp.MustCompile(`(?m)^RELEASE +:= (v\S+)$`).FindStringSubmatch(readFile(t, "Makefile"))
 	require.NotNil(t, release)
 	var about struct{ Version, AppVersion string }
 	require.NoError(t, yaml.Unmarshal([]byte(readFile(t, "deploy", "chart", "Chart.yaml")), &about))

@@ -42,6 +42,9 @@ func TestMakeBuildsWhatTheImageHolds(t *testing.T) {
 	assert.Len(t, want, 2)
 	assert.Regexp(t, `(?m)^CGO_ENABLED := 0$`, dry("-np"), "without libc: it is exported to all that make runs")
 	assert.Equal(t, want, flags(dry("-n")))
+	exported := regexp.MustCompile(`(?m)^export GOFLAGS \?= (.*)$`).FindStringSubmatch(readFile(t, "Makefile"))
+	require.NotNil(t, exported)
+	assert.Contains(t, strings.Join(build.last(t, "ENV").words, " "), `"`+exported[1]+`"`)
 }
 
 // There is no container engine here, so the instructions of the first stage are carried out in a folder.
@@ -76,6 +79,10 @@ func TestImageBuilds(t *testing.T) {
 		}
 		relative, within := strings.CutPrefix(source, workdir+"/")
 		require.True(t, within, "%s is not made in %s", source, workdir)
+		if target == "/licenses/LICENSE" {
+			assert.FileExists(t, filepath.Join(src, relative))
+			continue
+		}
 		checkShipped(t, filepath.Join(src, relative))
 	}
 }

@@ -94,11 +94,12 @@ func shipped(t *testing.T, final stage) map[string]string {
 	return files
 }
 
-func TestImageHoldsTwoProgramsAndCertificatesAndIsNotRoot(t *testing.T) {
+func TestImageHoldsTwoProgramsCertificatesAndTheLicenseAndIsNotRoot(t *testing.T) {
 	_, final := imageStages(t)
 	assert.Equal(t, "scratch", final.base)
 	files := shipped(t, final)
-	assert.Len(t, files, 3)
+	assert.Len(t, files, 4)
+	assert.Contains(t, files, "/licenses/LICENSE")
 	assert.Contains(t, files, "/etc/ssl/certs/ca-certificates.crt", "where Go looks for certificates")
 	assert.Equal(t, []string{"/holdfast"}, final.last(t, "ENTRYPOINT").words)
 	assert.Contains(t, files, "/holdfast")

@@ -25,24 +25,34 @@ const (
 	nowhere = "unknown"
 )
 
+// statementsOf are in-toto's statements about an image, by the type of what they say.
+func statementsOf(digest v1.Hash, predicates map[string][]byte) (map[string][]byte, error) {
+	statements := map[string][]byte{}
+	for predicate, content := range predicates {
+		statement, err := json.Marshal(map[string]any{
+			"_type": "https://in-toto.io/Statement/v1", "predicateType": predicate, "predicate": json.RawMessage(content),
+			"subject": []any{map[string]any{"name": product, "digest": map[string]string{digest.Algorithm: digest.Hex}}},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("encode the statement %s: %w", predicate, err)
+		}
+		statements[predicate] = statement
+	}
+	return statements, nil
+}
+
 // attestation is what BuildKit attaches to an image (https://docs.docker.com/build/metadata/attestations/attestation-storage/): a
-// manifest whose layers are in-toto statements about the image.
-func attestation(digest v1.Hash, predicates map[string][]byte) (v1.Image, error) {
+// manifest whose layers are statements about it.
+func attestation(statements map[string][]byte) (v1.Image, error) {
 	config := &v1.ConfigFile{OS: nowhere, Architecture: nowhere, RootFS: v1.RootFS{Type: "layers"}}
 	image, err := mutate.ConfigFile(oci(empty.Image), config)
 	if err != nil {
 		return nil, fmt.Errorf("begin the attestation: %w", err)
 	}
-	for _, predicate := range slices.Sorted(maps.Keys(predicates)) {
-		statement, err := json.Marshal(map[string]any{
-			"_type": "https://in-toto.io/Statement/v1", "predicateType": predicate, "predicate": json.RawMessage(predicates[predicate]),
-			"subject": []any{map[string]any{"name": "holdfast", "digest": map[string]string{digest.Algorithm: digest.Hex}}},
-		})
-		if err != nil {
-			return nil, fmt.Errorf("encode the statement %s: %w", predicate, err)
-		}
+	for _, predicate := range slices.Sorted(maps.Keys(statements)) {
 		image, err = mutate.Append(image, mutate.Addendum{
-			Layer: static.NewLayer(statement, inToto), Annotations: map[string]string{"in-toto.io/predicate-type": predicate},
+			Layer:       static.NewLayer(statements[predicate], inToto),
+			Annotations: map[string]string{"in-toto.io/predicate-type": predicate},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("attach the statement %s: %w", predicate, err)

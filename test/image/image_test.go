@@ -83,7 +83,7 @@ func TestAnImageIsBuiltTwiceAsTheSameBytes(t *testing.T) {
 		requireDockerfile(t, one, "")
 		config, err := one.ConfigFile()
 		require.NoError(t, err)
-		assert.Equal(t, source.Commit, config.Config.Labels["org.opencontainers.image.revision"])
+		assert.Equal(t, source.Revision(), config.Config.Labels["org.opencontainers.image.revision"])
 		assert.True(t, config.Created.Equal(source.Time))
 		statements, err := index.Image(attached.Digest)
 		require.NoError(t, err)
@@ -100,7 +100,7 @@ func serveRegistry(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// pushBase pushes an image for these platforms and returns its reference.
+// pushBase pushes an image for these platforms and returns its reference, by a tag.
 func pushBase(t *testing.T, platforms []v1.Platform) string {
 	t.Helper()
 	reference := serveRegistry(t) + "/distroless/cc-debian12:latest"
@@ -109,6 +109,12 @@ func pushBase(t *testing.T, platforms []v1.Platform) string {
 	var addenda []mutate.IndexAddendum
 	for _, platform := range platforms {
 		one, err := random.Image(1024, 2)
+		require.NoError(t, err)
+		file, err := one.ConfigFile()
+		require.NoError(t, err)
+		file = file.DeepCopy()
+		file.OS, file.Architecture = platform.OS, platform.Architecture
+		one, err = mutate.ConfigFile(one, file)
 		require.NoError(t, err)
 		addenda = append(addenda, mutate.IndexAddendum{Add: one, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
@@ -129,13 +135,32 @@ func TestTheProgramsAreLaidOntoABaseImage(t *testing.T) {
 	layers, err := one.Layers()
 	require.NoError(t, err)
 	require.NoError(t, validate.Image(one))
-	assert.Len(t, layers, 2+2, "the base's, and one for each program")
+	assert.Len(t, layers, 2+3, "the base's, the license, and one for each program")
 	requireDockerfile(t, one, "foundationdb")
 	for _, document := range built.Documents {
 		content, err := os.ReadFile(document)
 		require.NoError(t, err)
 		assert.Contains(t, string(content), "pkg:oci/cc-debian12", document)
 	}
+}
+
+// An image of one platform, or a digest of one, would be a base that starts on no other machine.
+func TestABaseImageOfAnotherPlatformIsRefused(t *testing.T) {
+	reference := serveRegistry(t) + "/one:latest"
+	ref, err := name.ParseReference(reference)
+	require.NoError(t, err)
+	one, err := random.Image(1024, 1)
+	require.NoError(t, err)
+	one, err = mutate.ConfigFile(one, &v1.ConfigFile{OS: "linux", Architecture: "s390x"})
+	require.NoError(t, err)
+	require.NoError(t, remote.Write(ref, one))
+	_, err = image.Build(t.Context(), image.Options{
+		Name: "holdfast", Platforms: platforms(), Base: reference, Into: t.TempDir(), Report: func(string) {},
+	})
+	require.ErrorContains(t, err, "is for linux/s390x, not for linux/")
+	variant := v1.Platform{OS: "linux", Architecture: "arm", Variant: "v7"}
+	_, err = image.Build(t.Context(), image.Options{Platforms: []v1.Platform{variant}, Report: func(string) {}})
+	require.ErrorContains(t, err, "without a variant")
 }
 
 func TestABaseImageThatIsNotThereIsAnError(t *testing.T) {
@@ -181,11 +206,15 @@ func opened(t *testing.T, built image.Built) v1.ImageIndex {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(path, content, 0o600))
 	}
-	index, err := layout.ImageIndexFromPath(folder)
+	whole, err := layout.ImageIndexFromPath(folder)
 	require.NoError(t, err)
-	digest, err := index.Digest()
+	manifest, err := whole.IndexManifest()
 	require.NoError(t, err)
-	assert.Equal(t, built.Digest, digest.String())
+	require.Len(t, manifest.Manifests, 1, "programs that read archives want one")
+	assert.Equal(t, built.Digest, manifest.Manifests[0].Digest.String())
+	assert.NotEmpty(t, manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"])
+	index, err := whole.ImageIndex(manifest.Manifests[0].Digest)
+	require.NoError(t, err)
 	return index
 }
 
@@ -201,7 +230,7 @@ func requireDockerfile(t *testing.T, one v1.Image, stage string) {
 	t.Helper()
 	stages := regexp.MustCompile(`(?m)^FROM .*\n`).Split(dockerfile(t), -1)
 	text := stages[len(stages)-1]
-	want := []string{"etc/ssl/certs/ca-certificates.crt", "holdfast", "holdfast-worker"}
+	want := []string{"etc/ssl/certs/ca-certificates.crt", "licenses/LICENSE", "holdfast", "holdfast-worker"}
 	if stage == "foundationdb" {
 		text, want = stages[len(stages)-2], want[1:]
 	}
@@ -216,7 +245,7 @@ func requireDockerfile(t *testing.T, one v1.Image, stage string) {
 	}
 	modes := modesOf(t, one)
 	for _, path := range want {
-		assert.Contains(t, text, "/"+path, "the Dockerfile ships it, too")
+		assert.Contains(t, text, filepath.Base(path), "the Dockerfile ships it, too")
 		require.Contains(t, modes, path)
 		assert.Zero(t, modes[path]&0o022, "%s: only root may change it", path)
 	}
@@ -270,7 +299,8 @@ func requireStatements(t *testing.T, statements v1.Image, about v1.Hash, source 
 	}
 	require.NoError(t, json.Unmarshal([]byte(provenance), &built))
 	with, text := built.BuildDefinition.ExternalParameters, strings.ReplaceAll(dockerfile(t), `"`, "")
-	assert.Contains(t, text, "ENV "+strings.Join(with.Environment, " ")+"\n")
+	assert.Contains(t, text, "ENV "+strings.Join(tools.ShippedEnv, " ")+"\n")
+	assert.Subset(t, with.Environment, tools.ShippedEnv)
 	assert.Contains(t, text, "go build "+strings.Join(with.Flags, " ")+" -o")
 }
 
@@ -295,6 +325,7 @@ func requireSBOM(t *testing.T, documents []string) {
 		assert.Equal(t, "v9.8.7", versions["holdfast"])
 		assert.Equal(t, strings.TrimPrefix(runtime.Version(), "go"), versions["stdlib"])
 		assert.NotEmpty(t, versions["go.temporal.io/sdk"])
+		assert.NotEmpty(t, versions["golang.org/x/crypto/x509roots/fallback"], "how old the authorities are")
 		assert.Len(t, document.Relationships, len(document.Packages))
 	}
 	assert.Equal(t, len(platforms()), read)

@@ -3,33 +3,38 @@ package image
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"holdfast.dev/holdfast/test/tools"
 )
 
 // programs are what the image holds, by name, and their packages.
 var programs = map[string]string{"holdfast": "./starter", "holdfast-worker": "./worker"}
 
-// Those of the Dockerfile.
-var (
-	environment = []string{"CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-buildvcs=false -trimpath -gcflags=all=-dwarf=false"}
-	buildFlags  = []string{"-trimpath", "-tags=disable_grpc_modules", "-ldflags=-s -w"}
-)
+// linker are the linker's flags, as in the Dockerfile: no tables for debuggers.
+const linker = "-s -w"
 
 // Source is a checkout of a commit.
 type Source struct {
 	Folder string
-	// Commit is its hash. Modified says that files of the folder differ from it.
+	// Commit is its hash. Modified says that files of the folder differ from it, or that it does not have them.
 	Commit   string
 	Modified bool
 	// Time is the commit's, and that of everything in the image.
 	Time time.Time
+}
+
+// Revision is the commit, marked if that is not all.
+func (s Source) Revision() string {
+	if s.Modified {
+		return s.Commit + "-dirty"
+	}
+	return s.Commit
 }
 
 // ReadSource reads what git says about a folder.
@@ -44,7 +49,7 @@ func ReadSource(ctx context.Context, folder string) (Source, error) {
 	}
 	source := Source{Folder: folder, Commit: git("rev-parse", "HEAD")}
 	at := git("show", "-s", "--format=%cI", "HEAD")
-	source.Modified = git("status", "--porcelain", "--untracked-files=no") != ""
+	source.Modified = git("status", "--porcelain") != ""
 	if read != nil {
 		return Source{}, read
 	}
@@ -64,11 +69,9 @@ func (s Source) compile(ctx context.Context, platform v1.Platform, into string) 
 		if err != nil {
 			return nil, err
 		}
-		command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, buildFlags, []string{"-o", path, pkg})...)
-		command.Dir = s.Folder
-		command.Env = slices.Concat(os.Environ(), environment, []string{"GOOS=" + platform.OS, "GOARCH=" + platform.Architecture})
-		if output, err := command.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build %s for %s: %w\n%s", name, platform.String(), err, output)
+		shipped := tools.Shipped{Root: s.Folder, Package: pkg, OS: platform.OS, Arch: platform.Architecture, LDFlags: linker}
+		if err := shipped.Build(ctx, path); err != nil {
+			return nil, err
 		}
 		built[name] = path
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -12,46 +13,52 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// base is what the programs are laid onto.
+// base is the image that the programs are laid onto, in one revision for all platforms. Without a reference it is scratch.
 type base struct {
-	image v1.Image
-	// reference and digest name it in a registry. They are empty for scratch.
-	reference, digest string
+	// given is the reference as it was given; repository and digest are what it meant when the build began.
+	given, repository string
+	digest            v1.Hash
+	at                name.Digest
 }
 
-// scratch has the authorities alone: no shell, no libraries.
-func scratch() (base, error) {
-	content, err := authorities()
-	if err != nil {
-		return base{}, err
+// resolve asks the registry, with the credentials of docker login, if there are any.
+func resolve(ctx context.Context, reference string) (base, error) {
+	if reference == "" {
+		return base{}, nil
 	}
-	layer, err := layerOf(certificates, 0o644, content)
-	if err != nil {
-		return base{}, err
-	}
-	image, err := mutate.AppendLayers(oci(empty.Image), layer)
-	if err != nil {
-		return base{}, fmt.Errorf("lay the authorities: %w", err)
-	}
-	return base{image: image}, nil
-}
-
-// pull reads the image of a platform from a registry, with the credentials of docker login, if there are any.
-func pull(ctx context.Context, reference string, platform v1.Platform, options ...remote.Option) (base, error) {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
 		return base{}, fmt.Errorf("base image: %w", err)
 	}
-	options = append([]remote.Option{remote.WithContext(ctx), remote.WithPlatform(platform)}, options...)
-	image, err := remote.Image(ref, options...)
+	found, err := remote.Get(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
 	if err != nil {
-		return base{}, fmt.Errorf("pull base image %s for %s: %w", reference, platform.String(), err)
+		return base{}, fmt.Errorf("pull base image %s: %w", reference, err)
 	}
-	digest, err := image.Digest()
+	at := ref.Context().Digest(found.Digest.String())
+	return base{given: reference, repository: ref.Context().Name(), digest: found.Digest, at: at}, nil
+}
+
+func (b base) scratch() bool { return b.given == "" }
+
+// image is the base for a platform.
+func (b base) image(ctx context.Context, platform v1.Platform) (v1.Image, error) {
+	if b.scratch() {
+		return oci(empty.Image), nil
+	}
+	image, err := remote.Image(b.at, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithPlatform(platform))
 	if err != nil {
-		return base{}, fmt.Errorf("base image %s: %w", reference, err)
+		return nil, fmt.Errorf("pull base image %s for %s: %w", b.given, platform.String(), err)
 	}
-	return base{image: oci(image), reference: ref.Context().Name(), digest: digest.String()}, nil
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("base image %s for %s: %w", b.given, platform.String(), err)
+	}
+	if config.OS != platform.OS || config.Architecture != platform.Architecture { // no index, but an image of one platform
+		return nil, fmt.Errorf("base image %s is for %s/%s, not for %s: name the index of all platforms",
+			b.given, config.OS, config.Architecture, platform.String())
+	}
+	return oci(image), nil
 }
 
 // oci gives an image the media types of OCI.

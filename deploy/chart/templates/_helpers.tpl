@@ -10,6 +10,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{- /* The same with labels that the object has of its own, which take precedence over the common ones. Of a list: the root, these. */}}
+{{- define "holdfast.labelsWith" -}}
+{{- toYaml (merge (deepCopy (index . 1)) (include "holdfast.labels" (index . 0) | fromYaml)) }}
+{{- end }}
+
 {{- /* The image of a process: its own, if its values have one, or that of all. Of a list: the root, the process's values. */}}
 {{- define "holdfast.image" -}}
 {{- $root := index . 0 }}
@@ -18,6 +23,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $repository := coalesce $own.repository $common.repository }}
 {{- if not $repository }}
 {{- fail "image.repository is not set: no image of Holdfast is published, so build one (docs/install.md#image) and name it" }}
+{{- end }}
+{{- if and $common.digest $own.repository (not $own.tag) (not $own.digest) }}
+{{- fail (printf "fdb.image.repository is %s without a digest or a tag, and image.digest is of another image: set fdb.image.digest" $own.repository) }}
 {{- end }}
 {{- if $own.digest }}
 {{- printf "%s@%s" $repository $own.digest }}
@@ -64,6 +72,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- if .Values.payloadEncryption.enabled }}
 {{- $_ := set $settings "HOLDFAST_PAYLOAD_KEYS_DIR" "/etc/holdfast/payload-keys" }}
+{{- end }}
+{{- range $name, $_ := $settings }}
+{{- if hasKey $.Values.settings $name }}
+{{- fail (printf "settings.%s: the chart sets it by temporal.tls or payloadEncryption; remove it from settings" $name) }}
+{{- end }}
 {{- end }}
 {{- toYaml (merge $settings .Values.settings) }}
 {{- end }}

@@ -162,9 +162,11 @@ func (v *version) written(release string, example object) (*unstructured.Unstruc
 	csv.SetName("holdfast.v" + release)
 	annotations := csv.GetAnnotations()
 	annotations["alm-examples"] = string(shown)
+	annotations["olm.skipRange"] = "<" + release // from any earlier one
 	csv.SetAnnotations(annotations)
 	spec := csv.Object["spec"].(object)
 	spec["version"] = release
+	spec["relatedImages"] = []any{object{"name": "holdfast", "image": annotations["containerImage"]}} // for mirrors
 	spec["customresourcedefinitions"] = object{"owned": v.owned, "required": v.required}
 	spec["install"] = object{"strategy": "deployment", "spec": object{
 		"deployments": v.deployments, "clusterPermissions": v.clusterPermissions, "permissions": v.permissions,

@@ -109,9 +109,7 @@ func temporalNamespace(document string) (string, error) {
 
 func endpoint(document string) (string, error) {
 	return spliced(document,
-		splice{`(?m)^  labels:\n`, `OLD    {{- with .Values.podMonitor.labels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+		splice{`(?m)^    \{\{- include "holdfast\.labels" .*\n`, `    {{- include "holdfast.labelsWith" (list . .Values.podMonitor.labels) | nindent 4 }}
 `},
 		splice{`(?m)^    - port: metrics\n`, `OLD      {{- with .Values.podMonitor.endpoint }}
       {{- toYaml . | nindent 6 }}

@@ -10,11 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/test/tools"
 )
 
 // Platform is an operating system and an architecture, by Go's names, which krew has too.
@@ -88,12 +89,12 @@ func (r Release) Build(ctx context.Context, platform Platform) ([]byte, error) {
 	}
 	defer os.RemoveAll(work)
 	binary := filepath.Join(work, Binary)
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags=-s -w -X holdfast.dev/holdfast/starter/tenant.version="+r.Version, "-o", binary, "./starter/"+Binary)
-	build.Dir = r.Root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Arch)
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+	shipped := tools.Shipped{
+		Root: r.Root, Package: "./starter/" + Binary, OS: platform.OS, Arch: platform.Arch,
+		LDFlags: "-s -w -X holdfast.dev/holdfast/starter/tenant.version=" + r.Version,
+	}
+	if err := shipped.Build(ctx, binary); err != nil {
+		return nil, err
 	}
 	program, err := os.ReadFile(binary)
 	if err != nil {

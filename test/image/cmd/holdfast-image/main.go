@@ -47,6 +47,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if *version != "" && source.Modified {
+		return fmt.Errorf("-version %s: files differ from commit %s: commit or remove them", *version, source.Commit)
+	}
 	options := image.Options{
 		Source: source, Name: *name, Version: *version, Base: *base, Into: *into,
 		Report: func(what string) { fmt.Fprintln(os.Stderr, what) },
@@ -67,7 +70,7 @@ func run(ctx context.Context) error {
 		fmt.Println(document)
 	}
 	if source.Modified {
-		fmt.Fprintln(os.Stderr, "files differ from commit "+source.Commit+": the provenance says so")
+		fmt.Fprintln(os.Stderr, "files differ from commit "+source.Commit+": the image says so, too")
 	}
 	return nil
 }
