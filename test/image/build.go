@@ -50,7 +50,8 @@ type Built struct {
 	Documents []string
 }
 
-// Build makes the archive and the documents beside it. Each file is whole; an error may leave new documents beside an older archive.
+// Build makes the archive and the documents beside it. Each file is whole; an error may leave new documents beside an older
+// archive.
 func Build(ctx context.Context, o Options) (built Built, err error) {
 	from, err := resolve(ctx, o.Base)
 	if err != nil {

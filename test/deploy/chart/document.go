@@ -109,8 +109,10 @@ func temporalNamespace(document string) (string, error) {
 
 func endpoint(document string) (string, error) {
 	return spliced(document,
-		splice{`(?m)^    \{\{- include "holdfast\.labels" .*\n`, `    {{- include "holdfast.labelsWith" (list . .Values.podMonitor.labels) | nindent 4 }}
-`},
+		splice{
+			`(?m)^    \{\{- include "holdfast\.labels" .*\n`,
+			"    {{- include \"holdfast.labelsWith\" (list . .Values.podMonitor.labels) | nindent 4 }}\n",
+		},
 		splice{`(?m)^    - port: metrics\n`, `OLD      {{- with .Values.podMonitor.endpoint }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
