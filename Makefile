@@ -121,6 +121,7 @@ generate: ## Write the generated code: deepcopy, CRDs, RBAC; of them Helm's char
 	$(call role,holdfast-worker,worker,deploy,worker $(filter-out activities/fdb%,$(wildcard activities/*/))); \
 	$(call role,holdfast-watcher,watcher,deploy,starter $(filter-out starter/watch/fdb/,$(wildcard starter/watch/*/))); \
 	$(call role,holdfast-fdb,worker,deploy/components/fdb,worker/fdbworker $(wildcard activities/fdb/*/)); \
+	$(call role,holdfast-drills,worker,deploy/components/drills,activities/drill/namespaces); \
 	$(call role,holdfast-watcher-fdb,watcher,deploy/components/fdb,starter/watch/fdb)
 	go -C test run ./deploy/cmd/holdfast-manifests
 

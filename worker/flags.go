@@ -16,13 +16,14 @@ import (
 const (
 	serveVelero = "velero"
 	serveFDB    = "fdb"
+	serveDrills = "drills"
 	serveAll    = "all"
 )
 
 // workerFlags are the worker's settings.
 type workerFlags struct {
 	process.Flags
-	// Serve: serveVelero, serveFDB or serveAll.
+	// Serve: serveVelero, serveFDB, serveDrills or serveAll.
 	Serve               string
 	VeleroStallTimeout  time.Duration
 	RestoreReadyTimeout time.Duration
@@ -41,7 +42,8 @@ const minStallTimeout = 15 * time.Second
 func (f *workerFlags) Bind(flags *pflag.FlagSet) {
 	f.Flags.Bind(flags)
 	flags.StringVar(&f.Serve, "serve", serveAll,
-		"what this worker serves: velero, fdb (FoundationDB, with rights of its own), or all, for development")
+		"what this worker serves: velero; fdb (FoundationDB) or drills (their namespaces), each with rights of its own; or all, "+
+			"for development")
 	flags.DurationVar(&f.VeleroStallTimeout, "velero-stall-timeout", 15*time.Minute,
 		"how long a backup that is finished in the object store may stay InProgress before a stall is reported")
 	flags.DurationVar(&f.RestoreReadyTimeout, "restore-ready-timeout", 10*time.Minute,
@@ -71,8 +73,8 @@ func (f *workerFlags) Validate() error {
 	if err := f.FDB.Validate(); err != nil {
 		return err
 	}
-	if !slices.Contains([]string{serveVelero, serveFDB, serveAll}, f.Serve) {
-		return errors.New("--serve: must be velero, fdb or all")
+	if !slices.Contains([]string{serveVelero, serveFDB, serveDrills, serveAll}, f.Serve) {
+		return errors.New("--serve: must be velero, fdb, drills or all")
 	}
 	if f.servesFDB() {
 		if err := f.FDB.ValidateTools(!f.servesVelero()); err != nil {
@@ -82,14 +84,19 @@ func (f *workerFlags) Validate() error {
 	return f.Flags.Validate()
 }
 
-// process is the name of the readiness check of a process, by which an alert distinguishes the two workers.
+// process is the name of the readiness check of a process, by which an alert distinguishes the workers.
 func (f *workerFlags) process() string {
-	if f.servesVelero() {
-		return "worker"
+	switch f.Serve {
+	case serveFDB:
+		return "fdb-worker"
+	case serveDrills:
+		return "drill-worker"
 	}
-	return "fdb-worker"
+	return "worker"
 }
 
-func (f *workerFlags) servesVelero() bool { return f.Serve != serveFDB }
+func (f *workerFlags) servesVelero() bool { return f.Serve == serveVelero || f.Serve == serveAll }
 
-func (f *workerFlags) servesFDB() bool { return f.Serve != serveVelero }
+func (f *workerFlags) servesFDB() bool { return f.Serve == serveFDB || f.Serve == serveAll }
+
+func (f *workerFlags) servesDrills() bool { return f.Serve == serveDrills || f.Serve == serveAll }

@@ -52,7 +52,7 @@ func TestTimeoutsAreChecked(t *testing.T) {
 		"FoundationDB alone":     {[]string{"--serve=fdb", "--fdb-bin-dir=."}, ""},
 		"no tools but for tools": {[]string{"--serve=fdb"}, "--fdb-bin-dir: must be the folder with FoundationDB's tools, which --serve=fdb needs"},
 		"Velero alone":           {[]string{"--serve=velero", "--fdb-bin-dir=/does/not/exist"}, ""},
-		"an unknown half":        {[]string{"--serve=both"}, "--serve: must be velero, fdb or all"},
+		"an unknown half":        {[]string{"--serve=both"}, "--serve: must be velero, fdb, drills or all"},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/k8s/probe"
 	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/worker/drillworker"
 	"holdfast.dev/holdfast/worker/fdbworker"
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/codec"
@@ -140,9 +141,12 @@ func newProber(
 		{Name: "payload-keys", Probe: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
 		{Name: "kubernetes", Probe: apiServer},
 	}
+	if flags.servesVelero() || flags.servesDrills() {
+		checks = append(checks, probe.Check{Name: "non-admin-controller", Probe: cluster.rival.Probe})
+	}
 	if flags.servesVelero() {
-		checks = append(checks, probe.Check{Name: "non-admin-controller", Probe: cluster.rival.Probe},
-			probe.Check{Name: "policy", Probe: cluster.checkPolicy}, cluster.passwordCheck(flags.OADPNamespace), cluster.fieldsCheck())
+		checks = append(checks, probe.Check{Name: "policy", Probe: cluster.checkPolicy}, cluster.passwordCheck(flags.OADPNamespace),
+			cluster.fieldsCheck())
 	}
 	if flags.servesFDB() && flags.FDB.BinDir != "" {
 		checks = append(checks, flags.FDB.Check())
@@ -191,6 +195,13 @@ func work(
 		}
 		defer fdbWorkers.Close()
 		runners, queues = append(runners, fdbWorkers.All...), append(queues, fdbWorkers.Queues...)
+	}
+	if flags.servesDrills() {
+		runners = append(runners, drillworker.New(drillworker.Options{
+			ClusterID: flags.ClusterID, Temporal: temporal.Client, Client: cluster.client, Paused: cluster.rival.Err,
+			Worker: workerOptions(flags, fail),
+		}))
+		queues = append(queues, contract.DrillTaskQueue(flags.ClusterID))
 	}
 	stop, err := startAll(runners)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"holdfast.dev/holdfast/activities/collection"
 	"holdfast.dev/holdfast/activities/defaultplans"
 	"holdfast.dev/holdfast/activities/download"
+	"holdfast.dev/holdfast/activities/drill"
+	"holdfast.dev/holdfast/activities/drill/gather"
 	"holdfast.dev/holdfast/activities/fdb/coordination"
 	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/location"
@@ -61,27 +63,29 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		StallTimeout: flags.VeleroStallTimeout,
 	}
 	backups.Register(runner)
-	restores := &restore.Activities{
-		Cluster: served,
-		Gatherer: &restore.Gatherer{
-			Reader: cluster.client, Policy: cluster.policy,
-			ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-			Allowlists: &restore.Allowlists{
-				Client: cluster.client, Discovery: cluster.discovery, OADPNamespace: flags.OADPNamespace,
-			},
+	restorable := &restore.Gatherer{
+		Reader: cluster.client, Policy: cluster.policy,
+		ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		Allowlists: &restore.Allowlists{
+			Client: cluster.client, Discovery: cluster.discovery, OADPNamespace: flags.OADPNamespace,
 		},
+	}
+	restores := &restore.Activities{
+		Cluster: served, Gatherer: restorable,
 		Buckets:      bucketsOf(flags, cluster),
 		StallTimeout: flags.VeleroStallTimeout,
 	}
 	restores.Register(runner)
-	finalizations := &finalization.Activities{
-		Cluster: served,
-		Finder: &finalization.Finder{
-			Reader: finalization.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-			OpenLocation: (&clouds.Opener{Reader: finalization.Limited(cluster.client)}).Open,
-		},
+	finder := &finalization.Finder{
+		Reader: finalization.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
+		OpenLocation: (&clouds.Opener{Reader: finalization.Limited(cluster.client)}).Open,
 	}
-	finalizations.Register(runner)
+	(&finalization.Activities{Cluster: served, Finder: finder}).Register(runner)
+	drills := &drill.Activities{
+		Cluster: served, Restores: restorable, Buckets: bucketsOf(flags, cluster), Finder: finder,
+		Gatherer: &gather.Gatherer{Reader: cluster.client, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace},
+	}
+	drills.Register(runner)
 	downloads := &download.Activities{
 		Cluster: served,
 		Gatherer: &download.Gatherer{

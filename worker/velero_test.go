@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
+	"holdfast.dev/holdfast/activities/drill/namespaces"
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/connect"
@@ -32,6 +33,7 @@ func TestTheVeleroWorkerHasTheActivitiesOfItsWorkflows(t *testing.T) {
 		}
 	}
 	registered := &names{}
+	(&namespaces.Activities{}).Register(registered) // the drills' worker has them
 	registerVelero(registered, &connect.Temporal{}, &workerFlags{}, &kube{rival: &k8s.Rival{}}, &decisions{})
 	assert.ElementsMatch(t, wanted, registered.of)
 }

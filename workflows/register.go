@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/workflows/call"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/download"
+	"holdfast.dev/holdfast/workflows/drill"
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 	"holdfast.dev/holdfast/workflows/fdb/cluster"
 	"holdfast.dev/holdfast/workflows/fdb/container"
@@ -40,7 +41,7 @@ func Kinds() []kinds.Kind {
 	return []kinds.Kind{
 		backup.Kind, restore.Kind, finalization.Kind, download.Kind, location.Kind, approval.Kind,
 		periodic.SynchronizationKind, periodic.CollectionKind, periodic.DefaultPlansKind,
-		plan.Kind, plan.StartKind, queue.Kind,
+		plan.Kind, plan.StartKind, drill.Kind, queue.Kind,
 		fdbbackup.Kind, throttle.Kind, expiryqueue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
 	}
 }

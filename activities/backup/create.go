@@ -191,13 +191,18 @@ func (b *Activities) Refresh(ctx context.Context, o *Objects, step contract.Back
 	if err != nil {
 		return err
 	}
+	if err := b.readDrill(ctx, step, o); err != nil {
+		return err
+	}
 	changed, err := b.patchStatus(ctx, o.NAB, func() {
 		if before.EverCreated {
 			ApplyMirror(o.NAB, o, b.Gatherer.OADPNamespace)
 		}
 		velero.ApplyVolumes(o.NAB, volumes)
+		applyVerified(o)
 	})
 	if changed {
+		b.recordVerified(o)
 		b.recordProgress(o.NAB, before, o)
 	}
 	if changed && o.NAB.Status.VeleroBackup != nil && owner.Written(o.NAB) != recorded {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
@@ -63,6 +64,8 @@ type Objects struct {
 	// QuotaPasses is when time alone gives the object the place that a quota refuses; zero if that is not known.
 	QuotaPasses time.Time
 
+	// drill has a verdict on the backup that the status does not show yet; nil if none has, or none was read.
+	drill *holdfastv1alpha1.RestoreDrill
 	// limits are those by which a place was found; nil if none was needed.
 	limits *quota.Limits
 	// held is what the volumes of the namespace hold; nil if that was not read.

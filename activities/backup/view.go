@@ -40,6 +40,7 @@ func (o *Objects) View(now time.Time) contract.BackupView {
 		AbsenceReported:      lifecycle.AbsenceReported(o.NAB),
 		AwaitsTurn:           o.waits() && !o.DeletionRequested(),
 		TurnUsed:             o.turnUsed,
+		VerdictDue:           o.drill != nil,
 		Velero:               o.veleroView(),
 		DeleteRequest:        o.deleteRequestView(now),
 	}

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
-
+	"holdfast.dev/holdfast/activities/restored"
 	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 	"holdfast.dev/holdfast/k8s/shorten"
@@ -37,37 +35,25 @@ type ShadowedKind struct {
 	Objects []string
 }
 
-// derived are kinds that controllers make for other objects.
-var derived = sets.New(
-	schema.GroupKind{Kind: "Endpoints"}, schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"},
-	schema.GroupKind{Group: "apps", Kind: "ControllerRevision"},
-)
-
-// notReported are kinds that no restore brings, from any location.
-var notReported = sets.New(
-	schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
-	schema.GroupKind{Group: "velero.io", Kind: "Backup"}, schema.GroupKind{Group: "velero.io", Kind: "Restore"},
-)
-
 // filtered returns, in a fixed order, the objects that the tenant asked for and that the restore left out, and counts refused
 // ones.
 func filtered(c comparison) Filtered {
-	found := Filtered{Refused: refusals(c.results)}
-	for _, listed := range slices.Sorted(maps.Keys(c.backup)) {
-		kind, resource := kindOf(listed)
-		brought := c.brought(listed, kind.Kind)
-		names := slices.DeleteFunc(c.named(listed), brought.Has)
-		if len(names) == 0 || notReported.Has(kind) || restorespec.SkippedByUpdate(c.spec, resource) ||
-			asksFor(c.spec, kind, resource) || !asksFor(c.asked, kind, resource) {
+	found := Filtered{Refused: refusals(c.Results)}
+	for _, listed := range slices.Sorted(maps.Keys(c.Backup)) {
+		kind, resource := restored.KindOf(listed)
+		brought := c.Brought(listed, kind.Kind)
+		names := slices.DeleteFunc(c.Named(listed), brought.Has)
+		if len(names) == 0 || restored.NotReported.Has(kind) || restorespec.SkippedByUpdate(c.Spec, resource) ||
+			restored.AsksFor(c.Spec, kind, resource) || !restored.AsksFor(c.asked, kind, resource) {
 			continue
 		}
 		objects, count := inLines(kind.Kind, names), len(names)
-		if c.selects() {
+		if c.Selects() {
 			objects, count = []string{kind.Kind}, 1
 		}
 		namesake, shadowed := c.shadowed[resource.String()]
 		switch {
-		case derived.Has(kind):
+		case restored.Derived.Has(kind):
 			found.Derived = append(found.Derived, inLines(kind.Kind, names)...)
 			continue
 		case shadowed:

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/activities/restored"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
@@ -45,8 +46,11 @@ func TestWhatATenantsLocationDoesNotBringIsNamed(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			found := filtered(comparison{
-				namespace: team, backup: held, restored: test.restored, asked: &test.asked,
-				spec: &velerov1.RestoreSpec{IncludedResources: []string{"configmaps", "secrets"}, LabelSelector: test.selector},
+				Comparison: restored.Comparison{
+					Namespace: team, Into: team, Backup: held, Restored: test.restored,
+					Spec: &velerov1.RestoreSpec{IncludedResources: []string{"configmaps", "secrets"}, LabelSelector: test.selector},
+				},
+				asked: &test.asked,
 			})
 			assert.Equal(t, Filtered{Objects: test.objects, LeftOut: test.leftOut, Derived: test.derived}, found)
 		})

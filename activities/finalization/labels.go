@@ -1,16 +1,13 @@
 package finalization
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // maxVolumeLabels limits how many labels of a volume a backup can set.
@@ -102,20 +99,4 @@ func part(key string) string { return key[strings.LastIndex(key, "/")+1:] }
 
 func isTopology(key string) bool {
 	return strings.HasPrefix(key, "topology.") || strings.HasPrefix(key, "failure-domain.beta.kubernetes.io/")
-}
-
-// waitingClasses returns the storage classes that bind a claim only when a Pod needs it.
-func waitingClasses(ctx context.Context, reader client.Reader) (map[string]bool, error) {
-	var list storagev1.StorageClassList
-	if err := reader.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("list StorageClasses: %w", err)
-	}
-	waiting := map[string]bool{}
-	for i := range list.Items {
-		mode := list.Items[i].VolumeBindingMode
-		if mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer {
-			waiting[list.Items[i].Name] = true
-		}
-	}
-	return waiting, nil
 }

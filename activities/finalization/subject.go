@@ -64,13 +64,24 @@ func (f *Finder) Find(ctx context.Context, ref contract.ObjectRef) (*Subject, er
 // Store opens the object store that holds the backup from which a restore into the namespace was made. It returns a
 // *NotYetError while others have their turns at tenants' buckets.
 func (f *Finder) Store(ctx context.Context, made *velerov1.Restore, namespace string) (*objectstore.Store, error) {
-	backup := &velerov1.Backup{}
-	key := types.NamespacedName{Namespace: made.Namespace, Name: made.Spec.BackupName}
-	if err := f.get(ctx, key, backup, "Velero Backup"); err != nil {
+	backup, err := f.Backup(ctx, made)
+	if err != nil {
 		return nil, err
 	}
+	return f.StoreOf(ctx, backup, namespace)
+}
+
+// Backup reads the Velero Backup from which a restore was made.
+func (f *Finder) Backup(ctx context.Context, made *velerov1.Restore) (*velerov1.Backup, error) {
+	backup := &velerov1.Backup{}
+	key := types.NamespacedName{Namespace: made.Namespace, Name: made.Spec.BackupName}
+	return backup, f.get(ctx, key, backup, "Velero Backup")
+}
+
+// StoreOf is Store for a backup of the namespace.
+func (f *Finder) StoreOf(ctx context.Context, backup *velerov1.Backup, namespace string) (*objectstore.Store, error) {
 	location := &velerov1.BackupStorageLocation{}
-	key.Name = backup.Spec.StorageLocation
+	key := types.NamespacedName{Namespace: backup.Namespace, Name: backup.Spec.StorageLocation}
 	if err := f.get(ctx, key, location, "BackupStorageLocation"); err != nil {
 		return nil, err
 	}
@@ -79,7 +90,7 @@ func (f *Finder) Store(ctx context.Context, made *velerov1.Restore, namespace st
 	}
 	giveBack, ok := f.Turns.take(namespace)
 	if !ok {
-		return nil, &NotYetError{For: "other restores to have read their files"}
+		return nil, &NotYetError{For: "others to have read their files"}
 	}
 	store, err := f.OpenLocation(ctx, location)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/restored"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/shorten"
@@ -141,9 +142,7 @@ func (c *Context) storeProblem(found *Findings, err error) error {
 	return nil
 }
 
-// restored selects the objects that Velero has created for the restore.
-func (c *Context) restored() []client.ListOption {
-	return []client.ListOption{
-		client.InNamespace(c.NAR.Namespace), client.MatchingLabels{velerov1.RestoreNameLabel: c.Restore.Name},
-	}
+// objects are those that Velero has created for the restore.
+func (c *Context) objects() *restored.Objects {
+	return &restored.Objects{Client: c.Client, Namespace: c.NAR.Namespace, Restore: c.Restore.Name, Progress: c.Progress}
 }

@@ -2,19 +2,13 @@ package finalization
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/k8s/objectstore"
+	"holdfast.dev/holdfast/activities/restored"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 )
 
@@ -36,19 +30,19 @@ func (validationTask) Timeout() time.Duration { return 2 * time.Minute }
 // Run implements Task.
 func (validationTask) Run(ctx context.Context, c *Context) (Findings, error) {
 	var found Findings
-	states, err := c.states(ctx)
+	states, err := c.objects().States(ctx)
 	if err != nil {
 		return found, err
 	}
 	var waits []string
 	for _, state := range states {
 		switch {
-		case state.broken:
-			add(&found.Errors.Namespace, "%s %s", state.object, state.problem)
-		case state.problem != "" && c.Expired:
-			add(&found.Warnings.Namespace, "%s %s", state.object, state.problem)
-		case state.problem != "":
-			waits = append(waits, state.object)
+		case state.Broken:
+			add(&found.Errors.Namespace, "%s %s", state.Object, state.Problem)
+		case state.Problem != "" && c.Expired:
+			add(&found.Warnings.Namespace, "%s %s", state.Object, state.Problem)
+		case state.Problem != "":
+			waits = append(waits, state.Object)
 		}
 	}
 	if len(waits) > 0 {
@@ -61,7 +55,7 @@ func (validationTask) Run(ctx context.Context, c *Context) (Findings, error) {
 	if c.fromTenantsLocation() {
 		filtered(comparison).describe(&found)
 	}
-	for _, object := range missingObjects(comparison) {
+	for _, object := range comparison.Comparison.Missing() {
 		add(&found.Warnings.Namespace, "%s is in the backup and was not restored", object)
 	}
 	return found, nil
@@ -83,140 +77,31 @@ func summed(objects []string) string {
 	return text
 }
 
-// state is the problem of one restored object.
-type state struct {
-	object  string
-	problem string // empty if there is none
-	broken  bool   // it will not be solved without a change
-}
+// comparison is what is needed to find missing objects, and those that were left out.
+type comparison struct {
+	restored.Comparison
 
-// states checks every restored object that can be ready or not.
-func (c *Context) states(ctx context.Context) ([]state, error) {
-	var claims corev1.PersistentVolumeClaimList
-	if err := c.Client.List(ctx, &claims, c.restored()...); err != nil {
-		return nil, fmt.Errorf("list restored PersistentVolumeClaims: %w", err)
-	}
-	usage, err := c.usage(ctx, claims.Items)
-	if err != nil {
-		return nil, err
-	}
-	var states []state
-	for i := range claims.Items {
-		states = append(states, claimState(&claims.Items[i], usage))
-	}
-	for _, list := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &corev1.PodList{},
-	} {
-		c.Progress()
-		if err := c.Client.List(ctx, list, c.restored()...); err != nil {
-			return nil, fmt.Errorf("list restored workloads (%T): %w", list, err)
-		}
-		err := meta.EachListItem(list, func(item runtime.Object) error {
-			states = append(states, workloadState(item))
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return states, nil
-}
-
-func claimState(claim *corev1.PersistentVolumeClaim, usage *usage) state {
-	s := state{object: "PersistentVolumeClaim " + claim.Name}
-	switch {
-	case claim.Status.Phase == corev1.ClaimBound:
-	case claim.Status.Phase == corev1.ClaimLost:
-		s.problem, s.broken = "has lost its PersistentVolume", true
-	case usage.binds(claim):
-		s.problem = "is not bound"
-	}
-	return s
-}
-
-func workloadState(object runtime.Object) state {
-	switch workload := object.(type) {
-	case *appsv1.Deployment:
-		return replicaState("Deployment "+workload.Name, workload.Spec.Replicas, workload.Status.AvailableReplicas,
-			workload.Status.ObservedGeneration >= workload.Generation)
-	case *appsv1.StatefulSet:
-		return replicaState("StatefulSet "+workload.Name, workload.Spec.Replicas, workload.Status.ReadyReplicas,
-			workload.Status.ObservedGeneration >= workload.Generation)
-	case *appsv1.DaemonSet:
-		wanted := workload.Status.DesiredNumberScheduled
-		return replicaState("DaemonSet "+workload.Name, &wanted, workload.Status.NumberReady,
-			workload.Status.ObservedGeneration >= workload.Generation)
-	case *corev1.Pod:
-		return podState(workload)
-	}
-	return state{}
-}
-
-func replicaState(object string, wanted *int32, ready int32, observed bool) state {
-	want := int32(1)
-	if wanted != nil {
-		want = *wanted
-	}
-	switch {
-	case !observed:
-		return state{object: object, problem: "has not been observed by its controller"}
-	case ready < want:
-		return state{object: object, problem: fmt.Sprintf("is not ready: %d of %d replicas are", ready, want)}
-	}
-	return state{object: object}
-}
-
-// podState is for Pods without a controller: others are counted with their controllers.
-func podState(pod *corev1.Pod) state {
-	s := state{object: "Pod " + pod.Name}
-	for _, owner := range pod.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller {
-			return s
-		}
-	}
-	switch pod.Status.Phase {
-	case corev1.PodSucceeded:
-	case corev1.PodFailed:
-		s.problem, s.broken = "has failed", true
-	default:
-		s.problem = "is not ready"
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-				s.problem = ""
-			}
-		}
-	}
-	return s
+	asked    *velerov1.RestoreSpec // the tenant's own
+	shadowed map[string]string     // resources that the restore left out for a namesake, with that
 }
 
 // compare reads the lists of the backup and of the restore.
 func (c *Context) compare(ctx context.Context) (comparison, error) {
 	spec := c.Restore.Spec
 	compared := comparison{
-		namespace: c.NAR.Namespace, spec: &spec, asked: c.NAR.Spec.RestoreSpec,
-		shadowed: restorespec.ReadShadowed(c.Restore.Annotations[restorespec.ShadowedAnnotation]),
+		Comparison: restored.Comparison{Namespace: c.NAR.Namespace, Into: c.NAR.Namespace, Spec: &spec},
+		asked:      c.NAR.Spec.RestoreSpec,
+		shadowed:   restorespec.ReadShadowed(c.Restore.Annotations[restorespec.ShadowedAnnotation]),
 	}
 	if compared.asked == nil { // unreadable, since an edit
 		compared.asked = &velerov1.RestoreSpec{}
 	}
-	if compared.selects() && !c.fromTenantsLocation() {
+	if compared.Selects() && !c.fromTenantsLocation() {
 		return compared, nil
 	}
 	store, err := c.Store(ctx)
 	if err != nil {
 		return compared, err
 	}
-	if compared.backup, err = store.BackupResources(ctx, spec.BackupName, c.NAR.Namespace); err != nil {
-		return compared, err
-	}
-	c.Progress()
-	if compared.restored, err = store.RestoreResources(ctx, c.Restore.Name, c.NAR.Namespace); err != nil {
-		return compared, err
-	}
-	c.Progress()
-	compared.results, err = store.RestoreResults(ctx, c.Restore.Name)
-	if errors.Is(err, objectstore.ErrNotFound) {
-		err = nil
-	}
-	return compared, err
+	return compared, compared.Read(ctx, store, c.Restore.Name, c.Progress)
 }

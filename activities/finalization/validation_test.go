@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,39 +131,6 @@ func TestWhatIsMissingIsReported(t *testing.T) {
 	found, err = s.run(validationTask{})
 	require.NoError(t, err)
 	assert.Zero(t, found.Warnings.Count(), "what a selector leaves out is not missing")
-}
-
-func TestMissingObjects(t *testing.T) {
-	backup := objectstore.ResourceList{
-		"v1/ConfigMap": {"team/b", "team/a"}, "v1/Secret": {"team/s"}, "apps/v1/Deployment": {"team/web"},
-		"v1/Pod": {"team/done"}, "batch/v1/Job": {"team/done"}, "v1/Event": {"team/e"}, "events.k8s.io/v1/Event": {"team/e"},
-		"v1/PersistentVolume": {"pv"}, "v1/Namespace": {"team"},
-	}
-	const deployments, secrets = "Deployment web", "Secret s"
-	for title, test := range map[string]struct {
-		spec     velerov1.RestoreSpec
-		restored objectstore.ResourceList
-		warnings []string
-		want     []string
-	}{
-		"nothing was restored":      {want: []string{deployments, "ConfigMap a", "ConfigMap b", secrets}},
-		"everything was":            {restored: objectstore.ResourceList{"v1/ConfigMap": {"team/a(created)", "team/b(updated)"}, "v1/Secret": {"team/s(skipped)"}, "apps/v1/Deployment": {"team/web(created)"}}},
-		"only some kinds wanted":    {spec: velerov1.RestoreSpec{IncludedResources: []string{"cm"}}, restored: objectstore.ResourceList{"v1/ConfigMap": {"team/a(created)"}}, want: []string{"ConfigMap b"}},
-		"all kinds wanted":          {spec: velerov1.RestoreSpec{IncludedResources: []string{"*"}}, want: []string{deployments, "ConfigMap a", "ConfigMap b", secrets}},
-		"kinds not wanted":          {spec: velerov1.RestoreSpec{ExcludedResources: []string{"deployments.apps", "ConfigMap", "secrets"}}},
-		"kinds not wanted, shortly": {spec: velerov1.RestoreSpec{ExcludedResources: []string{"deploy", "cm", "secret"}}},
-		"another group's kind":      {spec: velerov1.RestoreSpec{ExcludedResources: []string{"deployments.extensions", "cm", "secret"}}, want: []string{deployments}},
-		"of another namespace":      {spec: velerov1.RestoreSpec{ExcludedResources: []string{"deploy", "secrets"}}, restored: objectstore.ResourceList{"v1/ConfigMap": {"crew/a(created)", "crew/b(created)"}}, want: []string{"ConfigMap a", "ConfigMap b"}},
-		"was there, in other words": {spec: velerov1.RestoreSpec{ExcludedResources: []string{"deploy", "cm"}}, restored: objectstore.ResourceList{"v1/Secret": {"team/s(failed)"}}, warnings: []string{`could not restore, Secret "s" already exists. Warning: x`}},
-		"another one was there":     {spec: velerov1.RestoreSpec{ExcludedResources: []string{"deploy", "cm"}}, restored: objectstore.ResourceList{"v1/Secret": {"team/s(failed)"}}, warnings: []string{`could not restore, Secret:s2 already exists.`}, want: []string{secrets}},
-	} {
-		t.Run(title, func(t *testing.T) {
-			assert.Equal(t, test.want, missingObjects(comparison{
-				namespace: team, backup: backup, restored: test.restored, spec: &test.spec,
-				results: objectstore.Results{objectstore.WarningsKey: {Namespaces: map[string][]string{team: test.warnings}}},
-			}))
-		})
-	}
 }
 
 func TestAStoreThatCannotBeRead(t *testing.T) {

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/objectstore"
@@ -41,13 +39,13 @@ func (volumesTask) Timeout() time.Duration { return 2 * time.Minute }
 func (volumesTask) Run(ctx context.Context, c *Context) (Findings, error) {
 	var found Findings
 	var claims corev1.PersistentVolumeClaimList
-	if err := c.Client.List(ctx, &claims, c.restored()...); err != nil {
+	if err := c.Client.List(ctx, &claims, c.objects().Selector()...); err != nil {
 		return found, fmt.Errorf("list restored PersistentVolumeClaims: %w", err)
 	}
 	if len(claims.Items) == 0 {
 		return found, nil
 	}
-	usage, err := c.usage(ctx, claims.Items)
+	usage, err := c.objects().Usage(ctx, claims.Items)
 	if err != nil {
 		return found, err
 	}
@@ -58,7 +56,7 @@ func (volumesTask) Run(ctx context.Context, c *Context) (Findings, error) {
 		switch {
 		case claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName != "":
 			bound = append(bound, claim)
-		case usage.binds(claim) && !c.Expired: // the validation decides whether that is a problem
+		case usage.Binds(claim) && !c.Expired: // the validation decides whether that is a problem
 			waits = &NotYetError{For: "PersistentVolumeClaim " + claim.Name + " to be bound"}
 		}
 	}
@@ -177,46 +175,4 @@ func applySettings(volume *corev1.PersistentVolume, want *objectstore.PVSettings
 			volume.Name))
 	}
 	return append(warnings, foreignTopology(volume)...)
-}
-
-// usage says which claims can be expected to be bound: a claim whose class waits for the first consumer needs one.
-type usage struct {
-	consumed map[string]bool // claims that a Pod mounts
-	waiting  map[string]bool // classes that wait for the first consumer
-}
-
-func (u *usage) binds(claim *corev1.PersistentVolumeClaim) bool {
-	class := claim.Spec.StorageClassName
-	return class == nil || !u.waiting[*class] || u.consumed[claim.Name]
-}
-
-// usage reads what unbound claims wait for.
-func (c *Context) usage(ctx context.Context, claims []corev1.PersistentVolumeClaim) (*usage, error) {
-	u := &usage{consumed: map[string]bool{}, waiting: map[string]bool{}}
-	unbound := slices.ContainsFunc(claims, func(claim corev1.PersistentVolumeClaim) bool {
-		return claim.Status.Phase == corev1.ClaimPending
-	})
-	if !unbound {
-		return u, nil
-	}
-	classes, err := waitingClasses(ctx, c.Client)
-	if err != nil {
-		return nil, err
-	}
-	u.waiting = classes
-	if len(classes) == 0 {
-		return u, nil
-	}
-	var pods corev1.PodList
-	if err := c.Client.List(ctx, &pods, client.InNamespace(c.NAR.Namespace)); err != nil {
-		return nil, fmt.Errorf("list Pods: %w", err)
-	}
-	for i := range pods.Items {
-		for _, volume := range pods.Items[i].Spec.Volumes {
-			if volume.PersistentVolumeClaim != nil {
-				u.consumed[volume.PersistentVolumeClaim.ClaimName] = true
-			}
-		}
-	}
-	return u, nil
 }

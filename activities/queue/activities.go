@@ -61,7 +61,7 @@ func (a *Activities) Give(ctx context.Context, in contract.TurnsGiven) (contract
 			changed := contract.VeleroChanged{
 				Changed: contract.Changed{Reason: "turn"}, Turn: contract.Turn{Number: given.Turn, Given: in.Given},
 			}
-			err := connect.ForObject(given.Pool.Kind(), in.Cluster, given.ObjectRef).
+			err := connect.ForObject(given.Kind(), in.Cluster, given.ObjectRef).
 				SignalWithStart(ctx, a.Temporal, contract.SignalChanged, changed)
 			var invalid *serviceerror.InvalidArgument
 			if errors.As(err, &invalid) {

@@ -14,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/drill/gather"
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
@@ -45,9 +47,13 @@ func (a *Activities) Find(ctx context.Context, wanted contract.TurnsWanted) (con
 	return found, nil
 }
 
-// Awaits reports whether a NonAdminBackup or NonAdminRestore needs a turn, by its status: it waits, or its workflow has not
-// begun. Its Velero object may exist nevertheless. A backup that was found in a bucket needs none.
+// Awaits reports whether a NonAdminBackup, NonAdminRestore or RestoreDrill needs a turn, by its status: it waits, or, of the
+// first two, its workflow has not begun. Its Velero object may exist nevertheless. A backup that was found in a bucket needs
+// none.
 func Awaits(object client.Object, clusterID string) bool {
+	if drill, is := object.(*holdfastv1alpha1.RestoreDrill); is {
+		return gather.AwaitsTurn(drill)
+	}
 	nab, is := object.(*oadpv1alpha1.NonAdminBackup)
 	synced := is && owner.SyncedFrom(nab) != "" && !owner.Derived(owner.Claimed(nab), clusterID, nab)
 	if synced || lifecycle.DeletionRequested(object) {
@@ -91,6 +97,9 @@ func (a *Activities) newListed(pool contract.Pool) *listed {
 	}
 }
 
+// drillsPage is how many RestoreDrills are listed at a time: one may have half a megabyte.
+const drillsPage = 20
+
 func (a *Activities) list(ctx context.Context, pool contract.Pool) (objects *listed, err error) {
 	objects = a.newListed(pool)
 	there := client.InNamespace(a.OADPNamespace)
@@ -101,6 +110,9 @@ func (a *Activities) list(ctx context.Context, pool contract.Pool) (objects *lis
 		}
 	} else {
 		err = activities.EachPage(ctx, a.Client, each[*oadpv1alpha1.NonAdminRestoreList](objects.addTenants))
+		if err == nil {
+			err = activities.EachPage(ctx, a.Client, each[*holdfastv1alpha1.RestoreDrillList](objects.addDrill), client.Limit(drillsPage))
+		}
 		if err == nil {
 			err = activities.EachPage(ctx, a.Client, each[*velerov1.RestoreList](objects.addMade), there)
 		}
@@ -151,6 +163,9 @@ func (l *listed) member(name types.NamespacedName, uid types.UID, lane int, crea
 // addMade notes a Velero object of ours. One that is left by a tenant's object that is gone is none of the next object of that
 // name; and Velero may have found it in the bucket of another tenant, who could write there whose it is, but not its name.
 func (l *listed) addMade(made client.Object) {
+	if l.addMadeForDrill(made) {
+		return
+	}
 	active := velero.HoldsTurn(velero.PhaseOf(made))
 	key, is := l.keyOf(made)
 	if !is || !l.isFor(made.GetName(), key) {

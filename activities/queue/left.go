@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
@@ -19,6 +20,10 @@ func (a *Activities) leftBehind(ctx context.Context, back contract.TurnReturn) (
 	if back.Waits {
 		return false, nil
 	}
+	if back.Drill {
+		made := owner.DrillName(a.ClusterID, types.UID(back.UID))
+		return a.left(ctx, back.TurnKey, &holdfastv1alpha1.RestoreDrill{}, made, &velerov1.Restore{})
+	}
 	made := owner.NACUUID(a.ClusterID, back.Namespace, back.Name, back.UID)
 	if back.Pool == contract.PoolRestores {
 		return a.left(ctx, back.TurnKey, &oadpv1alpha1.NonAdminRestore{}, made, &velerov1.Restore{})
@@ -29,7 +34,7 @@ func (a *Activities) leftBehind(ctx context.Context, back contract.TurnReturn) (
 func (a *Activities) left(
 	ctx context.Context, key contract.TurnKey, object client.Object, name string, made client.Object,
 ) (bool, error) {
-	exists, err := k8s.Get(ctx, a.Client, key.Pool.Kind().Kubernetes, key.Namespace, key.Name, object)
+	exists, err := k8s.Get(ctx, a.Client, key.Kind().Kubernetes, key.Namespace, key.Name, object)
 	if err != nil || (exists && object.GetUID() == types.UID(key.UID)) {
 		return false, err
 	}

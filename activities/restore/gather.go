@@ -108,17 +108,28 @@ func (g *Gatherer) findRestore(ctx context.Context, o *Objects) error {
 	return err
 }
 
-// readSource reads the backup that the spec names, with its objects as far as they exist. Another tenant's objects count as
-// absent.
+// readSource reads the backup that the spec names, and what may be restored from it.
 func (g *Gatherer) readSource(
 	ctx context.Context, nar *oadpv1alpha1.NonAdminRestore, rules policy.Policy,
 ) (restorespec.Source, error) {
+	if nar.Spec.RestoreSpec == nil {
+		return restorespec.Source{}, nil
+	}
+	source, err := g.SourceOf(ctx, nar.Namespace, nar.Spec.RestoreSpec.BackupName)
+	if err == nil && source.Tenants() && g.Allowlists != nil {
+		source.Allowlist, err = g.Allowlists.Allowlist(ctx, rules.RestoreFromTenantsLocations)
+	}
+	return source, err
+}
+
+// SourceOf reads the NonAdminBackup of a name, with its objects as far as they exist. Another tenant's objects count as absent.
+func (g *Gatherer) SourceOf(ctx context.Context, namespace, name string) (restorespec.Source, error) {
 	var source restorespec.Source
-	if nar.Spec.RestoreSpec == nil || len(validation.IsDNS1123Subdomain(nar.Spec.RestoreSpec.BackupName)) > 0 {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return source, nil // no object has such a name
 	}
 	nab := &oadpv1alpha1.NonAdminBackup{}
-	exists, err := k8s.Get(ctx, g.Reader, oadpv1alpha1.KindNonAdminBackup, nar.Namespace, nar.Spec.RestoreSpec.BackupName, nab)
+	exists, err := k8s.Get(ctx, g.Reader, oadpv1alpha1.KindNonAdminBackup, namespace, name, nab)
 	if err != nil || !exists {
 		return source, err
 	}
@@ -134,12 +145,8 @@ func (g *Gatherer) readSource(
 	}
 	location := &velerov1.BackupStorageLocation{}
 	exists, err = k8s.Get(ctx, g.Reader, "Velero BackupStorageLocation", g.OADPNamespace, holder, location)
-	if err != nil || !exists {
-		return source, err
-	}
-	source.Location = location
-	if source.Tenants() && g.Allowlists != nil {
-		source.Allowlist, err = g.Allowlists.Allowlist(ctx, rules.RestoreFromTenantsLocations)
+	if err == nil && exists {
+		source.Location = location
 	}
 	return source, err
 }

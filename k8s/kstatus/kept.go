@@ -42,15 +42,15 @@ func location(nabsl *oadpv1alpha1.NonAdminBackupStorageLocation) finding {
 	return finding{failed, string(made.Status.Phase), made.Status.Message}
 }
 
-// ready: condition Ready of an object that is Kept says all.
-func ready(conditions []metav1.Condition, actionNeeded func(reason string) bool) finding {
-	condition := meta.FindStatusCondition(conditions, ConditionReady)
+// judged: one condition of an object says all.
+func judged(conditions []metav1.Condition, kind string, actionNeeded func(reason string) bool) finding {
+	condition := meta.FindStatusCondition(conditions, kind)
 	switch {
 	case condition == nil:
 		return finding{inProgress, ReasonPending, "the object is not validated yet"}
 	case condition.Status == metav1.ConditionTrue:
 		return finding{current, condition.Reason, condition.Message}
-	case condition.Status == metav1.ConditionFalse && actionNeeded(condition.Reason):
+	case actionNeeded(condition.Reason) && (condition.Status == metav1.ConditionFalse || kind != ConditionReady):
 		return finding{failed, condition.Reason, condition.Message}
 	}
 	return finding{inProgress, condition.Reason, condition.Message}

@@ -35,6 +35,17 @@ type Kept interface {
 	ActionNeeded(reason string) bool
 }
 
+// Judged is an object of a kind that ends with a condition of its own, and writes that, and observedGeneration, itself.
+type Judged interface {
+	client.Object
+	// StatusConditions are those of the status.
+	StatusConditions() *[]metav1.Condition
+	// JudgedBy is the type of that condition.
+	JudgedBy() string
+	// ActionNeeded reports whether the object has ended with this reason of a condition that is not True.
+	ActionNeeded(reason string) bool
+}
+
 // state has the library's words.
 type state int
 
@@ -79,9 +90,12 @@ func statusOf(object client.Object) (status, bool) {
 	case *oadpv1alpha1.NonAdminBackupStorageLocation:
 		s, now := &object.Status, location(object)
 		return status{&s.Conditions, &s.ObservedGeneration, ConditionReady, now, now}, true
+	case Judged:
+		conditions := object.StatusConditions()
+		return status{conditions: conditions, now: judged(*conditions, object.JudgedBy(), object.ActionNeeded)}, true
 	case Kept:
 		conditions := object.StatusConditions()
-		return status{conditions: conditions, now: ready(*conditions, object.ActionNeeded)}, true
+		return status{conditions: conditions, now: judged(*conditions, ConditionReady, object.ActionNeeded)}, true
 	}
 	return status{}, false
 }

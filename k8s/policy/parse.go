@@ -86,6 +86,8 @@ func (p *Policy) decodeOwn(name string, value json.RawMessage) []string {
 		return decodeQueue(name, value, &p.Queue)
 	case "quotas":
 		return decodeQuotas(name, value, &p.Quotas)
+	case "drills":
+		return decodeDrills(name, value, &p.Drills)
 	}
 	return []string{name + " is not a known field"}
 }

@@ -52,6 +52,8 @@ type Own struct {
 	Queue Queue `json:"queue,omitempty"`
 	// Quotas limit the backups of namespaces. The first that selects a namespace is its quota.
 	Quotas []Quota `json:"quotas,omitempty"`
+	// Drills says whether backups may be restored for a drill, and how.
+	Drills Drills `json:"drills,omitempty"`
 }
 
 // DefaultRestoreClusterRole is the ClusterRole of RestoreFromTenantsLocations if the policy names none.

@@ -73,12 +73,14 @@ func FromEnvironment(flags *pflag.FlagSet) error {
 }
 
 // ClusterIDFormat describes what ValidClusterID accepts.
-const ClusterIDFormat = "1 to 63 lower-case letters, digits or inner hyphens, and not shared, fdb or one that begins with fdb-"
+const ClusterIDFormat = "1 to 63 lower-case letters, digits or inner hyphens, and not shared, fdb, drills or one that begins " +
+	"with fdb- or drills-"
 
 // ValidClusterID reports whether id can be a cluster's: it becomes part of workflow IDs, task queues and queries. Some IDs
-// would name the task queue that all clusters share, or that of another cluster's FoundationDB tools.
+// would name the task queue that all clusters share, or that of another cluster's FoundationDB tools or drills.
 func ValidClusterID(id string) bool {
-	return len(validation.IsDNS1123Label(id)) == 0 && id != "shared" && id != "fdb" && !strings.HasPrefix(id, "fdb-")
+	first, _, _ := strings.Cut(id, "-")
+	return len(validation.IsDNS1123Label(id)) == 0 && id != "shared" && first != "fdb" && first != "drills"
 }
 
 // Validate returns an error of one line that names the flag.

@@ -124,7 +124,7 @@ func TestTheBundleOwnsOurKindsAlone(t *testing.T) {
 	for _, kind := range csv.Spec.CustomResourceDefinitions.Required {
 		required = append(required, kind.Name)
 	}
-	assert.Equal(t, []string{"backupplans.holdfast.dev"}, owned)
+	assert.Equal(t, []string{"backupplans.holdfast.dev", "restoredrills.holdfast.dev"}, owned)
 	assert.ElementsMatch(t, []string{
 		"nonadminbackups.oadp.openshift.io", "nonadminrestores.oadp.openshift.io", "nonadminbackupstoragelocations.oadp.openshift.io",
 		"nonadmindownloadrequests.oadp.openshift.io",

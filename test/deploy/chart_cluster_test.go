@@ -102,7 +102,7 @@ func (r release) leavesOADPs(ctx context.Context, t *testing.T) {
 	}
 	before := r.state(ctx, t, kinds)
 	r.set(ctx, t, "install", "crds: {oadp: false, keep: false}\n"+noProcesses)
-	require.Len(t, live(ctx, t, r.stack, readObjects(t, "deploy/crds")), 6)
+	require.Len(t, live(ctx, t, r.stack, readObjects(t, "deploy/crds")), 7)
 	assert.Equal(t, before, r.state(ctx, t, kinds))
 	awaitServed(ctx, t, r.stack, readObjects(t, "deploy/crds"))
 	r.must(ctx, t, "uninstall", "--wait")
@@ -200,7 +200,7 @@ func (r release) leavesKinds(ctx context.Context, t *testing.T) {
 	kinds := all.ofKind("CustomResourceDefinition")
 	r.must(ctx, t, "uninstall", "--wait")
 	r.awaitGone(ctx, t, slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool { return slices.Contains(kinds, o) }))
-	require.Len(t, live(ctx, t, r.stack, kinds), 6)
+	require.Len(t, live(ctx, t, r.stack, kinds), 7)
 	mustKubectl(ctx, t, r.stack, env.Admin, "get", "backupplan", "-n", tenantNamespace, "nightly")
 }
 

@@ -98,7 +98,8 @@ func TestTheChartIsTheKustomization(t *testing.T) {
 		"pod-monitor": {
 			overlay: resources + "components: [BASE/components/pod-monitor]\n", values: basesImage + "podMonitor: {enabled: true}\n",
 		},
-		"fdb": {overlay: resources + "components: [BASE/components/fdb]\n", values: basesImage + "fdb: {enabled: true}\n"},
+		"fdb":    {overlay: resources + "components: [BASE/components/fdb]\n", values: basesImage + "fdb: {enabled: true}\n"},
+		"drills": {overlay: withDrills, values: basesImage + "drills: {enabled: true}\n"},
 		"without OADP's kinds": {
 			overlay: resources + "components: [BASE/components/without-crds]\n", values: basesImage + "crds: {oadp: false}\n",
 		},

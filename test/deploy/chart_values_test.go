@@ -32,6 +32,9 @@ func TestTheChartRefusesValuesThatItDoesNotKnow(t *testing.T) {
 		"clusterID: Production_1":                                             "'/clusterID': 'Production_1' does not match pattern",
 		"alerts: {runbookURL: 'https://wiki #'}":                              "'/alerts/runbookURL': 'https://wiki #' does not match pattern",
 		"clusterID: fdb-east":                                                 "'/clusterID': 'not' failed",
+		"clusterID: drills":                                                   "'/clusterID': 'not' failed",
+		"drills: {podSecurityLevels: [none]}":                                 "'/drills/podSecurityLevels/0': value must be one of",
+		"drills: {worker: {replica: 3}}":                                      "'/drills/worker': additional properties 'replica' not allowed",
 		"settings: {CLUSTER_ID: other}":                                       "'/settings': additional properties 'CLUSTER_ID' not allowed",
 		"settings: {TEMPORAL_ADDRESS: 'a:1'}":                                 "'/settings/TEMPORAL_ADDRESS': false schema",
 		"worker: {podLabels: {app.kubernetes.io/name: a}}":                    "'/worker/podLabels/app.kubernetes.io~1name': false schema",
@@ -72,6 +75,7 @@ worker:
   serviceAccount: {annotations: {role: backup}}
   extraEnv: [{name: HTTPS_PROXY, value: "http://proxy:3128"}]
 temporal: {apiKey: {secretName: temporal-key, key: token}, tls: {secretName: temporal-tls}}
+drills: {enabled: true, podSecurityLevels: [baseline, restricted], priorityClasses: [low], finalizers: [example.com/own], worker: {replicas: 1}}
 restoresFromTenantsLocations: {allowVolumeSnapshotContents: true, defaultPodSecurityLevel: restricted, securityContextConstraints: [own]}
 networkPolicy: {namespace: temporal}
 podMonitor: {enabled: true, labels: {release: prometheus}, endpoint: {interval: 30s}}
@@ -102,6 +106,13 @@ extraObjects:
 	policy := fmt.Sprint(all.find(t, "ValidatingAdmissionPolicy/holdfast-restores").Object["spec"])
 	for _, expression := range []string{"expression:true name:allowVolumeSnapshotContents", "expression:'restricted'", "expression:['own']"} {
 		assert.Contains(t, policy, expression)
+	}
+	assert.EqualValues(t, 1, *all.deployment(t, drillsName).Spec.Replicas)
+	drills := fmt.Sprint(all.find(t, "ValidatingAdmissionPolicy/holdfast-drills").Object["spec"])
+	assert.Contains(t, drills, "expression:['baseline', 'restricted'] name:podSecurityLevels")
+	contents := fmt.Sprint(all.find(t, "ValidatingAdmissionPolicy/holdfast-drill-contents").Object["spec"])
+	for _, expression := range []string{"expression:['low'] name:priorityClasses", "expression:['example.com/own'] name:finalizers"} {
+		assert.Contains(t, contents, expression)
 	}
 	assert.Equal(t, "temporal", all.find(t, "NetworkPolicy/holdfast-temporal").GetNamespace())
 	assert.Contains(t, texts(all.find(t, "PodMonitor/holdfast").Object), "30s")
@@ -160,7 +171,8 @@ var others = map[string]any{
 	"extraEnv":     []any{map[string]any{"name": "OTHER", "value": "1"}},
 	"extraObjects": []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "other"}}},
 	"affinity":     map[string]any{"nodeAffinity": map[string]any{}}, "defaultPodSecurityLevel": "restricted",
-	"runbookURL": "https://wiki.example",
+	"runbookURL": "https://wiki.example", "podSecurityLevels": []any{"baseline"}, "podSecurityVersions": []any{"v1.30"},
+	"priorityClasses": []any{"other"}, "finalizers": []any{"example.com/other"},
 }
 
 // A value that changes nothing would be a promise that the chart does not keep.
@@ -168,7 +180,7 @@ func TestEveryValueHasAnEffect(t *testing.T) {
 	sample.InLong(t, "TestValuesArrive", "TestTheChartIsTheKustomization")
 	bases := []string{
 		basesImage,
-		basesImage + "podMonitor: {enabled: true}\nalerts: {enabled: true}\ndashboard: {enabled: true}\nfdb: {enabled: true}\n",
+		basesImage + "podMonitor: {enabled: true}\nalerts: {enabled: true}\ndashboard: {enabled: true}\nfdb: {enabled: true}\ndrills: {enabled: true}\n",
 	}
 	var defaults map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(readFile(t, "deploy", "chart", "values.yaml")), &defaults))

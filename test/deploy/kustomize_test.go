@@ -39,7 +39,7 @@ func TestBaseHoldsWhatAnInstallationNeedsAndNothingElse(t *testing.T) {
 		"ValidatingAdmissionPolicy/holdfast-decided-by", "ValidatingAdmissionPolicyBinding/holdfast-decided-by",
 		"ServiceAccount/holdfast-restores", "ClusterRoleBinding/holdfast-restores",
 		"ValidatingAdmissionPolicy/holdfast-restores", "ValidatingAdmissionPolicyBinding/holdfast-restores",
-		"CustomResourceDefinition/backupplans.holdfast.dev",
+		"CustomResourceDefinition/backupplans.holdfast.dev", "CustomResourceDefinition/restoredrills.holdfast.dev",
 		"ValidatingAdmissionPolicy/holdfast-default-plans", "ValidatingAdmissionPolicyBinding/holdfast-default-plans",
 		"NetworkPolicy/holdfast-temporal",
 		"ConfigMap/holdfast",
@@ -50,7 +50,7 @@ func TestBaseHoldsWhatAnInstallationNeedsAndNothingElse(t *testing.T) {
 
 // What a new file of `make generate` would otherwise miss.
 func TestKustomizationsListEveryFileOfTheirFolder(t *testing.T) {
-	for _, dir := range []string{"crds", "rbac", "components/fdb/crds", "components/fdb/rbac"} {
+	for _, dir := range []string{"crds", "rbac", "components/fdb/crds", "components/fdb/rbac", "components/drills/rbac"} {
 		t.Run(dir, func(t *testing.T) {
 			var kustomization struct{ Resources []string }
 			require.NoError(t, yaml.Unmarshal([]byte(readFile(t, "deploy", dir, "Kustomization")), &kustomization))
@@ -97,16 +97,17 @@ func TestRenderedRightsAreThoseOfDeployRBAC(t *testing.T) {
 // Who may only look at a namespace reads no Secrets there, and none through a download request's signed URL.
 func TestWhoMayViewOpensNoBackup(t *testing.T) {
 	all := renderOverlay(t, withFDB)
+	own := []string{"backupplans", "restoredrills"}
 	tenants := []string{"nonadminbackups", "nonadminrestores", "nonadminbackupstoragelocations"}
 	look, change := []string{"get", "list", "watch"}, []string{"create", "delete", "get", "list", "patch", "update", "watch"}
 	of := func(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 	}
 	for role, want := range map[string][]rbacv1.PolicyRule{
-		"ClusterRole/holdfast-tenant-view": {of("oadp.openshift.io", look, tenants...), of("holdfast.dev", look, "backupplans")},
+		"ClusterRole/holdfast-tenant-view": {of("oadp.openshift.io", look, tenants...), of("holdfast.dev", look, own...)},
 		"ClusterRole/holdfast-tenant-edit": {
 			of("oadp.openshift.io", change, append(slices.Clone(tenants), "nonadmindownloadrequests")...),
-			of("holdfast.dev", change, "backupplans"),
+			of("holdfast.dev", change, own...),
 		},
 		"ClusterRole/holdfast-tenant-fdb-view": {of("fdb.holdfast.dev", look, "foundationdbbackups", "foundationdbrestores")},
 		"ClusterRole/holdfast-tenant-fdb-edit": {of("fdb.holdfast.dev", change, "foundationdbbackups", "foundationdbrestores")},

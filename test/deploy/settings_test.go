@@ -95,7 +95,7 @@ func TestProgramsKnowEverySettingOfTheDeployments(t *testing.T) {
 	tests := map[string]objects{
 		"base":                                   render(t, inCheckout(t, "deploy", "base")),
 		"example":                                render(t, inCheckout(t, "deploy", "overlays", "example")),
-		"example with everything that it offers": renderOverlay(t, everythingOfTheExample(t)+"components: [BASE/components/fdb]\n"),
+		"example with everything that it offers": renderOverlay(t, everythingOfTheExample(t)+"components: [BASE/components/fdb, BASE/components/drills]\n"),
 	}
 	for title, all := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -77,7 +77,7 @@ func (j *judge) start(ctx context.Context) (err error) {
 		return err
 	}
 	j.stack, err = env.Start(ctx, env.Options{
-		FoundationDB: true, Without: []string{env.Velero, env.S3, env.Temporal}, Kubelet: &kubelet.Options{Resolve: kubelet.FDBImages(bin)},
+		FoundationDB: true, Drills: true, Without: []string{env.Velero, env.S3, env.Temporal}, Kubelet: &kubelet.Options{Resolve: kubelet.FDBImages(bin)},
 	})
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ var visits = []visit{
 	},
 	tenants,
 	{path: "docs/plans.md", user: "alice"},
+	drills,
 	{
 		path: "docs/kubectl.md", user: "alice",
 		around: []around{{block: "backup create before-upgrade", before: `cp "$KUBECONFIG" own.kubeconfig
@@ -107,6 +108,15 @@ func request(kind, name, spec string) string {
 {apiVersion: oadp.openshift.io/v1alpha1, kind: %s, metadata: {name: %s, namespace: shop}, spec: %s}
 EOF
 `, kind, name, spec)
+}
+
+// drills has an administrator install them first.
+var drills = visit{
+	path: "docs/drills.md", user: "alice",
+	around: []around{{block: "kubectl apply -f drill.yaml", before: `echo 'components: [../deploy/components/drills]' >>holdfast/kustomization.yaml
+kubectl --kubeconfig "$ADMIN" apply --server-side -k holdfast
+kubectl --kubeconfig "$ADMIN" -n openshift-adp create configmap holdfast-policy --from-literal=holdfast='drills: {enabled: true}'
+kubectl -n shop wait bplan nightly --for=condition=ObjectiveMet --timeout=5m`}},
 }
 
 var operators = visit{

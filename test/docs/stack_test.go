@@ -42,7 +42,7 @@ func newReader(t *testing.T) *reader {
 		require.NoError(t, os.Symlink(program, filepath.Join(r.bin, name)))
 	}
 	r.Env, err = env.Start(t.Context(), env.Options{
-		Bare: true, Progress: t.Output(), VeleroArgs: []string{"--concurrent-backups=4"},
+		Bare: true, Drills: true, Progress: t.Output(), VeleroArgs: []string{"--concurrent-backups=4"},
 		Kubelet: &kubelet.Options{Images: map[string]kubelet.Image{image: {Bin: r.bin}}},
 	})
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func (r *reader) local(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("patches:\n")
-	for _, name := range []string{env.HoldfastWorker, env.HoldfastWatcher} {
+	for _, name := range []string{env.HoldfastWorker, env.HoldfastWatcher, env.HoldfastDrills} {
 		health, err := env.FreeAddress()
 		require.NoError(t, err)
 		metrics, err := env.FreeAddress()

@@ -20,6 +20,12 @@ var unusedHere = map[string]string{
 	"holdfast-worker patch events.k8s.io/events":  "an Event that repeats itself for six minutes",
 	"holdfast-watcher patch events.k8s.io/events": "an Event that repeats itself for six minutes",
 
+	"holdfast-worker get holdfast.dev/restoredrills":          "test/drills has drills, and checks these rights",
+	"holdfast-worker list holdfast.dev/restoredrills":         "as the one above",
+	"holdfast-worker patch holdfast.dev/restoredrills/status": "as the one above",
+	"holdfast-worker list /events":                            "as the one above",
+	"holdfast-worker list /persistentvolumes":                 "as the one above",
+
 	"holdfast-worker manage-default holdfast.dev/backupplans": "ValidatingAdmissionPolicy holdfast-default-plans checks it",
 }
 

@@ -56,14 +56,18 @@ func (e *Env) install(ctx context.Context) error {
 	return nil
 }
 
-// readDeployed reads a folder of deploy/, and with FoundationDB the same one of its component.
+// readDeployed reads a folder of deploy/, and the same one of each component that is wanted.
 func (e *Env) readDeployed(folder string) ([]*unstructured.Unstructured, error) {
 	objects, err := readFolder(filepath.Join(e.root, "deploy", folder))
-	if err != nil || !e.options.FoundationDB {
-		return objects, err
+	for component, wanted := range map[string]bool{"fdb": e.options.FoundationDB, "drills": e.options.Drills} {
+		if err != nil || !wanted {
+			continue
+		}
+		var more []*unstructured.Unstructured
+		more, err = readFolder(filepath.Join(e.root, "deploy", "components", component, folder))
+		objects = append(objects, more...)
 	}
-	more, err := readFolder(filepath.Join(e.root, "deploy", "components", "fdb", folder))
-	return append(objects, more...), err
+	return objects, err
 }
 
 // applyKinds applies CustomResourceDefinitions and waits until the API server serves them.

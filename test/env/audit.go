@@ -20,6 +20,7 @@ rules:
       - system:serviceaccount:` + OADPNamespace + `:` + HoldfastWorker + `
       - system:serviceaccount:` + OADPNamespace + `:` + HoldfastWatcher + `
       - system:serviceaccount:` + OADPNamespace + `:` + HoldfastFDB + `
+      - system:serviceaccount:` + OADPNamespace + `:` + HoldfastDrills + `
     omitManagedFields: true
   - level: None
 `

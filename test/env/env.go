@@ -27,6 +27,7 @@ const (
 	Worker                = "worker"
 	Watcher               = "watcher"
 	FDBWorker             = "fdb-worker"
+	DrillWorker           = "drill-worker"
 )
 
 // Options says what to start. The zero value starts everything but Holdfast itself.
@@ -49,6 +50,8 @@ type Options struct {
 	ClusterID string
 	// FoundationDB adds FoundationDB's half: its kinds and rights, and with Holdfast a worker of its own, FDBWorker.
 	FoundationDB bool
+	// Drills adds what drills need: controllers of Kubernetes, the rights and, with Holdfast, a worker of its own, DrillWorker.
+	Drills bool
 	// WorkerArgs, FDBWorkerArgs and WatchArgs are added to their flags, HoldfastEnv (KEY=VALUE) to the environment of all.
 	WorkerArgs, FDBWorkerArgs, WatchArgs []string
 	HoldfastEnv                          []string
@@ -150,7 +153,7 @@ func (e *Env) Stop() {
 	if e.kubelet != nil {
 		e.kubelet.Stop()
 	}
-	e.stopAll(Worker, FDBWorker, Watcher)
+	e.stopAll(Worker, FDBWorker, DrillWorker, Watcher)
 	e.stopAll(Velero, KubeControllerManager)
 	e.stopAll(KubeAPIServer, Temporal, S3, fdbServer)
 	e.stopAll(Etcd)

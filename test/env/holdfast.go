@@ -37,6 +37,12 @@ func (e *Env) startHoldfast(ctx context.Context, kubernetes, temporal *gate) err
 			return err
 		})
 	}
+	if e.options.Drills {
+		group.Go(func() error {
+			_, err := e.startOwn(ctx, own{name: DrillWorker, kind: DrillWorker, binary: tools.HoldfastWorker})
+			return err
+		})
+	}
 	group.Go(func() error {
 		_, err := e.StartWatcher(ctx, Watcher, e.options.WatchArgs...)
 		return err
@@ -78,7 +84,9 @@ type own struct {
 }
 
 // accountOf is whom a kind of process runs as.
-var accountOf = map[string]string{Worker: HoldfastWorker, FDBWorker: HoldfastFDB, Watcher: HoldfastWatcher}
+var accountOf = map[string]string{
+	Worker: HoldfastWorker, FDBWorker: HoldfastFDB, DrillWorker: HoldfastDrills, Watcher: HoldfastWatcher,
+}
 
 // firstArgs are the flags by which a kind of process serves its part.
 func (e *Env) firstArgs(kind string) []string {
@@ -87,6 +95,8 @@ func (e *Env) firstArgs(kind string) []string {
 		return []string{"--serve=velero"}
 	case kind == FDBWorker:
 		return []string{"--serve=fdb"}
+	case kind == DrillWorker:
+		return []string{"--serve=drills"}
 	case e.options.FoundationDB:
 		return []string{"watch", "--serve=all"}
 	}

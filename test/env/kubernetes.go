@@ -25,6 +25,13 @@ var controllers = []string{
 	"persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller",
 }
 
+// drillControllers run where drills do: what counts what a namespace has, what shows which Pods a Service selects, and those of
+// all workloads.
+var drillControllers = []string{
+	"resourcequota-controller", "statefulset-controller", "daemonset-controller", "cronjob-controller", "endpoints-controller",
+	"endpointslice-controller",
+}
+
 // startKubernetes starts the three processes of the control plane, then lays Holdfast's kinds and roles in it.
 func (e *Env) startKubernetes(ctx context.Context) error {
 	taken, err := freePorts.take(4)
@@ -105,6 +112,9 @@ func (e *Env) startAPIServer(ctx context.Context, port, etcd int) error {
 
 func (e *Env) controllerManagerCommand(port int) command {
 	controllers := controllers
+	if e.options.Drills {
+		controllers = slices.Concat(controllers, drillControllers)
+	}
 	if e.options.Kubelet != nil { // somebody must take the Pods of a node that is no more
 		controllers = append(slices.Clip(controllers), "pod-garbage-collector-controller")
 	}

@@ -68,7 +68,7 @@ func (e *Env) sayCPU() {
 
 // tellPanic tells, so that the gate reads it, of a panic of one of Holdfast's own processes.
 func (e *Env) tellPanic(p *Process) {
-	if slices.Contains([]string{Worker, FDBWorker, Watcher}, p.command.kind) {
+	if slices.Contains([]string{Worker, FDBWorker, DrillWorker, Watcher}, p.command.kind) {
 		TellPanic(os.Stderr, p.Name(), p.LogPath())
 	}
 }

@@ -86,7 +86,7 @@ func listedByWatch(right Right) Right {
 // expected to be used. Superfluous ones are told in the long run alone: it takes every test to use every right. It stops the
 // processes first: a watch is not in the record before it has ended.
 func (e *Env) CheckRights(ctx context.Context, expected func(Right) bool) ([]string, error) {
-	e.stopAll(Worker, FDBWorker, Watcher)
+	e.stopAll(Worker, FDBWorker, DrillWorker, Watcher)
 	requests, err := e.Audit()
 	if err != nil {
 		return nil, err
@@ -95,6 +95,9 @@ func (e *Env) CheckRights(ctx context.Context, expected func(Right) bool) ([]str
 	roles := map[string]string{HoldfastWorker: HoldfastWorker, HoldfastWatcher: HoldfastWatcher}
 	if e.options.FoundationDB {
 		roles[HoldfastFDB], roles[HoldfastWatcher+"-fdb"] = HoldfastFDB, HoldfastWatcher
+	}
+	if e.options.Drills {
+		roles[HoldfastDrills] = HoldfastDrills
 	}
 	for role, account := range roles {
 		rights, err := e.rightsOf(ctx, role, account)

@@ -24,6 +24,7 @@ const (
 	HoldfastWorker  = "holdfast-worker"  // the service account of that name in OADPNamespace
 	HoldfastWatcher = "holdfast-watcher" // the service account of that name in OADPNamespace
 	HoldfastFDB     = "holdfast-fdb"     // the service account of that name in OADPNamespace
+	HoldfastDrills  = "holdfast-drills"  // the service account of that name in OADPNamespace
 	veleroUser      = "velero"
 	controllersUser = "kube-controller-manager"
 )
@@ -50,6 +51,7 @@ func newUsers() []user {
 		{short: HoldfastWorker, name: account(HoldfastWorker), groups: accounts},
 		{short: HoldfastWatcher, name: account(HoldfastWatcher), groups: accounts},
 		{short: HoldfastFDB, name: account(HoldfastFDB), groups: accounts},
+		{short: HoldfastDrills, name: account(HoldfastDrills), groups: accounts},
 	}
 	for _, tenant := range Tenants {
 		users = append(users, user{short: tenant, name: tenant, groups: []string{"tenants"}})
@@ -93,7 +95,7 @@ func (e *Env) user(name string) (user, bool) {
 }
 
 // Kubeconfig returns the path of a user's kubeconfig. Known are Admin, the Tenants, HoldfastWorker, HoldfastWatcher
-// and HoldfastFDB.
+// HoldfastFDB and HoldfastDrills.
 func (e *Env) Kubeconfig(user string) string {
 	return filepath.Join(e.path("kubeconfigs"), user+".kubeconfig")
 }

@@ -11,8 +11,8 @@ import (
 // stacks are the packages that start real components, or test what does, the longest first; but test/fdb, which computes, begins
 // beside test/e2e, whose first half waits. All others only compute.
 var stacks = []string{
-	"test/e2e", "test/fdb", "test/outage", "test/outage/fdb", "test/operations", "test/deploy", "test/docs", "test/bench",
-	"test/env", "test/rebuild", "test/coordination", "test/monitoring", "test/browser", "test/fdbsim", "test/tools",
+	"test/e2e", "test/fdb", "test/outage", "test/outage/fdb", "test/operations", "test/drills", "test/deploy", "test/docs",
+	"test/bench", "test/env", "test/rebuild", "test/coordination", "test/monitoring", "test/browser", "test/fdbsim", "test/tools",
 	"test/tools/plugin", "test/image",
 }
 

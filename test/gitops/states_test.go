@@ -1,6 +1,8 @@
 package gitops
 
 import (
+	"slices"
+
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
@@ -43,7 +45,7 @@ const (
 
 func states() map[string]situation {
 	all := map[string]situation{}
-	for _, some := range []map[string]situation{backups(), restores(), locations(), downloads(), plans(), foundationDBs()} {
+	for _, some := range []map[string]situation{backups(), restores(), locations(), downloads(), plans(), drills(), foundationDBs()} {
 		for title, s := range some {
 			all[title] = s
 		}
@@ -225,6 +227,29 @@ func plans() map[string]situation {
 	}
 	for _, reason := range []string{holdfastv1alpha1.ReasonUsual, holdfastv1alpha1.ReasonFarLess, holdfastv1alpha1.ReasonEmpty} {
 		all["a plan with the content "+reason] = situation{object: plan(ready, condition("ContentUsual", "False", reason)), kstatus: current}
+	}
+	return all
+}
+
+func drills() map[string]situation {
+	drill := func(is, reason string, more ...metav1.Condition) client.Object {
+		d := &holdfastv1alpha1.RestoreDrill{}
+		d.Status.Conditions = slices.Concat(more, []metav1.Condition{condition(holdfastv1alpha1.ConditionVerified, is, reason)})
+		d.Status.ObservedGeneration = generation
+		return d
+	}
+	all := map[string]situation{
+		"a drill that is seen":  {object: &holdfastv1alpha1.RestoreDrill{}, kstatus: inProgress},
+		"a drill that restores": {object: drill("Unknown", holdfastv1alpha1.ReasonDrillRunning), kstatus: inProgress},
+		"a drill without a turn": {object: drill("Unknown", holdfastv1alpha1.ReasonDrillRunning,
+			condition(holdfastv1alpha1.ConditionQueued, "False", holdfastv1alpha1.ReasonWaitingForTurn)), kstatus: inProgress},
+		"a drill that says nothing about its backup": {object: drill("Unknown", holdfastv1alpha1.ReasonNotVerified), kstatus: failed},
+	}
+	for _, reason := range []string{holdfastv1alpha1.ReasonVerified, holdfastv1alpha1.ReasonVerifiedInPart} {
+		all["a drill of a backup that is "+reason] = situation{object: drill("True", reason), kstatus: current}
+	}
+	for _, reason := range []string{holdfastv1alpha1.ReasonChecksFailed, holdfastv1alpha1.ReasonRestoreFailed} {
+		all["a drill of a backup with "+reason] = situation{object: drill("False", reason), kstatus: failed}
 	}
 	return all
 }

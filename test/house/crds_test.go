@@ -72,6 +72,10 @@ func TestKindsAreServedUnderTheNamesPeopleUse(t *testing.T) {
 			holdfastv1alpha1.GroupVersion, holdfastv1alpha1.ResourceBackupPlans, "bplan",
 			[]string{"Schedule", "Paused", "Last-Good", "Next-Run", "Objective", "Ready", "Reason"},
 		},
+		holdfastv1alpha1.KindRestoreDrill: {
+			holdfastv1alpha1.GroupVersion, holdfastv1alpha1.ResourceRestoreDrills, "drill",
+			[]string{"Backup", "Phase", "Verified", "Reason", "Drill-Namespace", "Age"},
+		},
 		fdbv1alpha1.KindFoundationDBBackup: {
 			fdbv1alpha1.GroupVersion, fdbv1alpha1.ResourceFoundationDBBackups, "fdbb",
 			[]string{"Generation", "Ready", "Reconciled", "Oldest-Data", "Latest-Restorable", "Age", "Reason"},

@@ -25,7 +25,7 @@ const (
 var (
 	kindFiles = filepath.Join("testdata", "kind")
 	kindLines = []edit{
-		{"workflows/register.go", "plan.StartKind, queue.Kind,", "plan.StartKind, queue.Kind, puppet.Kind,"},
+		{"workflows/register.go", "queue.Kind,\n", "queue.Kind, puppet.Kind,\n"},
 		{"worker/velero.go", "	downloads.Register(runner)\n", "	downloads.Register(runner)\n	(&puppet.Activities{Cluster: served}).Register(runner)\n"},
 		{"starter/watch/velero/kinds.go", "newPlans(env).Kind,", "newPlans(env).Kind, newPuppets(env),"},
 		{"starter/show.go", "velero.Plans,", "velero.Plans, velero.Puppets,"},
@@ -36,7 +36,7 @@ var (
 	}
 	// kindRights are in two roles, to edit and to view, and not derived: what tenants may do is for a person to say.
 	kindRights = []edit{
-		{"deploy/rbac/tenants.yaml", "resources: [backupplans]", "resources: [backupplans, puppets]"},
+		{"deploy/rbac/tenants.yaml", "resources: [backupplans, restoredrills]", "resources: [backupplans, restoredrills, puppets]"},
 	}
 )
 

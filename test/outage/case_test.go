@@ -97,6 +97,7 @@ type testCase struct {
 	location  *oadpv1alpha1.NonAdminBackupStorageLocation
 	nar       *oadpv1alpha1.NonAdminRestore
 	nadr      *oadpv1alpha1.NonAdminDownloadRequest
+	drill     *holdfastv1alpha1.RestoreDrill
 	plan      *holdfastv1alpha1.BackupPlan
 	planned   string    // its status before its deletion
 	published time.Time // when the restore's results in the bucket were written, as seen after the first publication
@@ -182,6 +183,9 @@ func (c *testCase) await(want string, ok func() bool) {
 	if c.nadr != nil {
 		c.awaitEnd(contract.KindDownload, c.nadr)
 	}
+	if c.drill != nil {
+		c.awaitEnd(contract.KindDrill, c.drill)
+	}
 }
 
 // awaitFor polls until ok.
@@ -225,8 +229,8 @@ func (c *testCase) explain() {
 	c.t.Helper()
 	c.attempts = nil // no other one takes its place
 	e := c.effects()
-	c.t.Logf("%s\n%s\n%s\n%q\n%q\n%q", e.Object, e.Location, e.Restore, e.Backups, e.Requests, e.Writes)
-	for _, process := range []*env.Process{c.Worker, c.Watcher} {
+	c.t.Logf("%s\n%s\n%s\n%s\n%q\n%q\n%q\n%q", e.Object, e.Location, e.Restore, e.Drill, e.OfDrill, e.Backups, e.Requests, e.Writes)
+	for _, process := range c.Processes() {
 		c.t.Logf("%s runs: %t, its log ends so:\n%s", process.Name(), process.Running(), process.LogTail(20))
 	}
 	if c.plan != nil {

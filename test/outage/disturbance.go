@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/k8s/process/failpoint"
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // Occurrences of a point that a matrix looks at: the later ones depend on how many phases of others were seen.
@@ -35,7 +36,7 @@ func Disturbances(moments []Moment) []Disturbance {
 		if m.Occurrence > Occurrences || byChance {
 			continue
 		}
-		for _, process := range []string{env.Worker, env.Watcher, env.Temporal} {
+		for _, process := range killedAt(m) {
 			if process != env.Temporal || m.Step != failpoint.Signal {
 				all = append(all, Disturbance{Process: process, Moment: m})
 			}
@@ -45,6 +46,16 @@ func Disturbances(moments []Moment) []Disturbance {
 			regular.Form = failpoint.Regular
 			all = append(all, Disturbance{Process: env.Worker, Moment: regular, Away: true})
 		}
+	}
+	return all
+}
+
+// killedAt are the processes that are killed at a moment. What is done with the namespace of a drill has a worker of its own.
+func killedAt(m Moment) []string {
+	all := []string{env.Worker, env.Watcher, env.Temporal}
+	switch m.Step {
+	case contract.PrepareDrillNamespace.Name, contract.StartDrillJob.Name, contract.RemoveDrillNamespace.Name:
+		return append(all, env.DrillWorker)
 	}
 	return all
 }

@@ -30,12 +30,15 @@ type effects struct {
 	Restored restored
 	// Plan is the status of the BackupPlan before its deletion.
 	Plan string
+	// Drill is the status of the RestoreDrill, and OfDrill what exists that was made for it.
+	Drill   string
+	OfDrill []string
 	// Backups, Requests are the Velero objects whose origin is the namespace.
 	Backups  []string
 	Requests []string
 	// Files are the backup's and the restore's in the bucket.
 	Files []string
-	// Writes are those that the API server took from the worker, but for Events and patches of status, whose number depends
+	// Writes are those that the API server took from the workers, but for Events and patches of status, whose number depends
 	// on how many of Velero's phases were seen.
 	Writes []string
 }
@@ -49,6 +52,10 @@ var (
 // plain takes out what differs from run to run.
 func (c *testCase) plain(text string) string {
 	text = strings.ReplaceAll(text, c.namespace, "NAMESPACE")
+	if name := c.drillName(); name != "" {
+		text = strings.ReplaceAll(text, name, "DRILL")
+	}
+	text = anySeconds.ReplaceAllString(text, "restored in TIME")
 	text = anyStamp.ReplaceAllString(anyTime.ReplaceAllString(text, "TIME"), "STAMP")
 	return anyUUID.ReplaceAllString(text, "UUID")
 }
@@ -60,6 +67,7 @@ func (c *testCase) effects() effects {
 	if c.nar != nil {
 		e.Restored = c.restored()
 	}
+	e.Drill, e.OfDrill = c.drillObject(), c.ofDrill()
 	ours := client.MatchingLabels{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue}
 	backups, err := c.veleroBackups()
 	require.NoError(c.t, err)
@@ -120,6 +128,9 @@ func (c *testCase) object() string {
 	if mirror := nab.Status.VeleroBackup; mirror != nil && mirror.Status != nil {
 		mirror.Status.QueuePosition = 0
 	}
+	if drill := nab.Status.LastDrill; drill != nil {
+		drill.RestoreSeconds, drill.ReadySeconds = 0, 0
+	}
 	slices.SortFunc(nab.Status.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
 	return c.plain(asJSON(map[string]any{"spec": nab.Spec, "finalizers": nab.Finalizers, "status": nab.Status}))
 }
@@ -130,8 +141,9 @@ func (c *testCase) writes() []string {
 	var writes []string
 	for _, r := range env.Writes(requests) {
 		about := r.Namespace == c.namespace || strings.HasPrefix(r.Name, c.namespace) ||
-			(c.nadr != nil && r.Name == c.veleroDownloadName())
-		if r.User != env.HoldfastWorker || !about || r.Resource == "events" || r.Subresource == "status" {
+			(c.nadr != nil && r.Name == c.veleroDownloadName()) ||
+			(c.drill != nil && (r.Name == c.drillName() || r.Namespace == c.drillName()))
+		if (r.User != env.HoldfastWorker && r.User != env.HoldfastDrills) || !about || r.Resource == "events" || r.Subresource == "status" {
 			continue
 		}
 		if c.location != nil && r.Verb == "patch" && r.Resource == "backups" {

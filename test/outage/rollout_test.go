@@ -64,6 +64,7 @@ func rollOut(
 	t *testing.T, r *rig, s scenario, rollout outage.Rollout, from map[string]string, rollouts *outage.Rollouts,
 ) {
 	t.Helper()
+	setPolicy(t, r, "{}")
 	older := *r
 	older.binaries = from
 	withCase(t, &older, func(c *testCase) {
@@ -86,6 +87,7 @@ func rollOutPeriodicWork(
 	t *testing.T, r *rig, rollout outage.Rollout, from map[string]string, rollouts *outage.Rollouts,
 ) {
 	t.Helper()
+	setPolicy(t, r, "{}")
 	older := *r
 	older.binaries = from
 	c := newCase(t, &older, nil)

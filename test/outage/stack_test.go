@@ -73,7 +73,7 @@ func startRig() (*rig, error) {
 		return nil, err
 	}
 	stack, err := env.Start(ctx, env.Options{
-		Progress: os.Stdout, Audit: true,
+		Progress: os.Stdout, Audit: true, Drills: true,
 		// Velero 1.18 may leave a queued backup alone for a minute although nothing runs; more slots make that rare.
 		VeleroArgs: []string{"--concurrent-backups=8"},
 	})

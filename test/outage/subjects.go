@@ -20,11 +20,14 @@ type Subjects struct {
 	Driver          *Driver
 	Proxy           *Proxy // between the worker and the API server
 	Worker, Watcher *env.Process
+	// Drills is the worker that makes the namespaces of drills, once it has started.
+	Drills *env.Process
 	// Beside is the worker of a Rollout's other build, once it has started.
 	Beside *env.Process
 
 	stack     *env.Env
 	newWorker func(name, binary string) (*env.Process, error)
+	newDrills func(context.Context) (*env.Process, error)
 	restarted chan error // one result per process that a disturbance starts again
 }
 
@@ -81,6 +84,9 @@ func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
 	if err != nil {
 		return err
 	}
+	s.newDrills = func(ctx context.Context) (*env.Process, error) {
+		return s.stack.Other(ctx, env.DrillWorker, "drills-"+o.Namespace, o.Binaries[tools.HoldfastWorker], environment, common...)
+	}
 	s.newWorker = func(name, binary string) (*env.Process, error) {
 		return s.stack.Other(ctx, kind, name+"-"+o.Namespace, binary, environment,
 			slices.Concat(common, []string{"--kubeconfig=" + kubeconfig, env.ApproveAlways}, o.WorkerArgs)...)
@@ -89,12 +95,21 @@ func (s *Subjects) start(ctx context.Context, o SubjectOptions) error {
 	return err
 }
 
+// StartDrillWorker starts the worker that makes the namespaces of drills, and returns when it is ready.
+func (s *Subjects) StartDrillWorker(ctx context.Context) (err error) {
+	s.Drills, err = s.newDrills(ctx)
+	return err
+}
+
+// Processes are those that have started.
+func (s *Subjects) Processes() []*env.Process {
+	return slices.DeleteFunc([]*env.Process{s.Worker, s.Beside, s.Watcher, s.Drills}, func(p *env.Process) bool { return p == nil })
+}
+
 // Close kills the processes and lets those go on that stand at a point.
 func (s *Subjects) Close() {
-	for _, process := range []*env.Process{s.Worker, s.Beside, s.Watcher} {
-		if process != nil {
-			_ = process.Kill() // its log tells more than the error
-		}
+	for _, process := range s.Processes() {
+		_ = process.Kill() // its log tells more than the error
 	}
 	if s.Proxy != nil {
 		s.Proxy.Close()
@@ -111,13 +126,15 @@ func (s *Subjects) StopWorkers() error {
 	return err
 }
 
-// Process returns the case's own worker or watcher, or what all cases share.
+// Process returns the case's own process, or what all cases share.
 func (s *Subjects) Process(name string) *env.Process {
 	switch name {
 	case env.Worker:
 		return s.Worker
 	case env.Watcher:
 		return s.Watcher
+	case env.DrillWorker:
+		return s.Drills
 	}
 	return s.stack.Component(name)
 }

@@ -2,6 +2,7 @@ package outage_test
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -90,12 +91,17 @@ var turnScenarios = []scenario{{
 // giveTurns has the administrator's policy give one turn at a time until the test ends.
 func giveTurns(t *testing.T, r *rig) {
 	t.Helper()
-	set := func(merge string) {
-		configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: policy.ConfigMapName}}
-		require.NoError(t, r.admin.Patch(context.Background(), configMap, client.RawPatch(types.MergePatchType, []byte(merge))))
-	}
-	set(`{"data":{"` + policy.ConfigMapOwnKey + `":"queue: {maxActive: 1, maxActiveRestores: 1}"}}`)
-	t.Cleanup(func() { set(`{"data":{"` + policy.ConfigMapOwnKey + `":null}}`) })
+	setPolicy(t, r, "queue: {maxActive: 1, maxActiveRestores: 1}")
+	t.Cleanup(func() { setPolicy(t, r, "{}") })
+}
+
+// setPolicy sets Holdfast's own part of the administrator's policy.
+func setPolicy(t *testing.T, r *rig, own string) {
+	t.Helper()
+	merge, err := json.Marshal(map[string]any{"data": map[string]string{policy.ConfigMapOwnKey: own}})
+	require.NoError(t, err)
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: policy.ConfigMapName}}
+	require.NoError(t, r.admin.Patch(context.Background(), configMap, client.RawPatch(types.MergePatchType, merge)))
 }
 
 // oneAfterTheOther reports whether the case's two Velero Backups have ended, and fails the test if one began before the end of the

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// What decides the bytes of a program that is shipped, whoever compiles it.
+// This decides the bytes of a program that is shipped.
 var (
 	// ShippedEnv and ShippedFlags are those of the Makefile and of the Dockerfile.
 	ShippedEnv   = []string{"CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOFLAGS=-buildvcs=false -trimpath -gcflags=all=-dwarf=false"}

@@ -62,10 +62,16 @@ func begin(_ workflow.Context, r *run) error {
 
 func (b *backupRun) do(ctx workflow.Context, step activity) (contract.BackupView, error) {
 	in := contract.BackupStep{Ref: b.In.Ref, Volumes: b.In.Volumes, Turn: b.In.Turn.Remaining(workflow.Now(ctx))}
+	if step == contract.RefreshBackup {
+		in.Drill = b.In.Drill
+	}
 	if step == contract.RequestDeletion {
 		in.Attempt = b.View.DeleteRequest.Attempt + 1
 	}
 	view, err := call.LocalFirst(ctx, b.Options.Limits, step, in)
+	if err == nil && step == contract.RefreshBackup && in.Drill == b.In.Drill {
+		b.In.Drill = "" // it is shown, or says nothing
+	}
 	if err == nil && view.TurnUsed {
 		b.turn.Used()
 	}
@@ -81,6 +87,9 @@ func (b *backupRun) settleTurn(ctx workflow.Context) error {
 func (b *backupRun) drain() int {
 	return entity.DrainNoting(b.Changed, func(changed contract.VeleroChanged) {
 		b.In.Volumes = b.In.Volumes || changed.Volumes
+		if changed.Drill != "" {
+			b.In.Drill = changed.Drill
+		}
 		b.turn.Note(changed.Turn)
 	})
 }

@@ -11,8 +11,11 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/activities/fake"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest"
 )
@@ -96,4 +99,25 @@ func TestVolumesAreCountedOnceSomebodyHasSeenOne(t *testing.T) {
 	s.After(2*time.Second, workflowtest.Velero("Completed"))
 	runBackup(t, s)
 	require.Equal(t, []bool{false, true, true}, *seen)
+}
+
+// A drill that has its verdict starts the workflow of a settled backup once more, which reads that drill, and no other, once.
+func TestTheVerdictOfADrillIsShownOnce(t *testing.T) {
+	drill := fake.Drill("weekly", workflowtest.Backup)
+	now := metav1.Now()
+	drill.Status = holdfastv1alpha1.RestoreDrillStatus{
+		Concluded: &now, Backup: workflowtest.Backup, BackupUID: fake.NAB(workflowtest.Backup).UID,
+		Conditions: []metav1.Condition{{Type: holdfastv1alpha1.ConditionVerified, Status: metav1.ConditionTrue, Reason: "Verified"}},
+	}
+	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup), drill)
+	var drills []string
+	s.SetOnLocalActivityStartedListener(func(info *activity.Info, _ context.Context, args []any) {
+		drills = append(drills, info.ActivityType.Name+" "+args[0].(contract.BackupStep).Drill)
+	})
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.VeleroChanged{Drill: "weekly"}) }, time.Second)
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(contract.SignalChanged, contract.VeleroChanged{}) }, 2*time.Second)
+	s.After(3*time.Second, workflowtest.Velero("Completed"))
+	runBackup(t, s)
+	require.Equal(t, []string{"refresh-backup ", "refresh-backup weekly", "refresh-backup ", "refresh-backup "}, drills)
+	require.True(t, meta.IsStatusConditionTrue(s.World.Read(workflowtest.Backup).Status.Conditions, "Verified"))
 }

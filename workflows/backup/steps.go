@@ -148,7 +148,7 @@ func Settled(v contract.BackupView) bool {
 		return true // left directly for Created, so an accepted spec is still BackingOff for a moment
 	case v.AwaitsTurn:
 		return true // the queue before Velero starts a workflow when it has its turn
-	case !v.EverCreated:
+	case !v.EverCreated, v.VerdictDue:
 		return false
 	case !v.Velero.Exists:
 		return v.AbsenceReported

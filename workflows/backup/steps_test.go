@@ -14,14 +14,14 @@ func views(check func(contract.BackupView)) {
 	bits := func(n, i int) bool { return n>>i&1 == 1 }
 	for _, phase := range []string{"", "New", "BackingOff", "Created", "Deleting"} {
 		for _, mark := range []contract.DeletionMark{contract.MarkNone, contract.MarkPending, contract.MarkAccepted} {
-			for n := range 1 << 16 {
+			for n := range 1 << 17 {
 				v := contract.BackupView{
 					Found: true, Phase: phase, Marked: mark,
 					DeleteBackup: bits(n, 0), ForceDelete: bits(n, 1), BeingDeleted: bits(n, 2), NamespaceTerminating: bits(n, 3),
 					Finalizer: bits(n, 4), SpecValidated: bits(n, 5), Accepted: bits(n, 6), EverCreated: bits(n, 7),
-					AbsenceReported: bits(n, 8),
-					Velero:          contract.VeleroBackupView{Exists: bits(n, 9), Finished: bits(n, 10), Running: bits(n, 11), Unstarted: bits(n, 15)},
-					DeleteRequest:   contract.DeleteRequestView{Exists: bits(n, 12), Failed: bits(n, 13)},
+					AbsenceReported: bits(n, 8), VerdictDue: bits(n, 16),
+					Velero:        contract.VeleroBackupView{Exists: bits(n, 9), Finished: bits(n, 10), Running: bits(n, 11), Unstarted: bits(n, 15)},
+					DeleteRequest: contract.DeleteRequestView{Exists: bits(n, 12), Failed: bits(n, 13)},
 				}
 				if bits(n, 14) {
 					v.DeleteRequest.Attempt = 1

@@ -26,6 +26,8 @@ type BackupInput struct {
 	ObjectInput
 	// Volumes: a signal had VeleroChanged.Volumes set.
 	Volumes bool `json:"volumes,omitempty"`
+	// Drill is the last VeleroChanged.Drill whose verdict the backup may not show yet.
+	Drill string `json:"drill,omitempty"`
 	// Turn is the turn before Velero that was given last.
 	Turn Turn `json:"turn,omitzero"`
 }
@@ -37,6 +39,8 @@ type BackupStep struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Volumes: the backup has PodVolumeBackups or DataUploads to be counted; RefreshBackup lists them only then.
 	Volumes bool `json:"volumes,omitempty"`
+	// Drill is BackupInput.Drill: RefreshBackup reads that RestoreDrill, and shows its verdict.
+	Drill string `json:"drill,omitempty"`
 	// Turn is the turn before Velero; without one that is usable no Velero object is made while the policy limits them.
 	Turn UsableTurn `json:"turn,omitzero"`
 }
@@ -86,6 +90,8 @@ type BackupView struct {
 	AwaitsTurn bool `json:"awaitsTurn,omitempty"`
 	// TurnUsed: the activity that returned this has made the Velero Backup with the turn.
 	TurnUsed bool `json:"turnUsed,omitempty"`
+	// VerdictDue: a RestoreDrill has a verdict on the backup, and the status does not show it yet.
+	VerdictDue bool `json:"verdictDue,omitempty"`
 	// Velero describes the Velero Backup that belongs to the object; somebody else's counts as absent.
 	Velero VeleroBackupView `json:"velero"`
 	// DeleteRequest describes the newest DeleteBackupRequest for that Velero Backup.

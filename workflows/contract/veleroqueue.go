@@ -55,7 +55,7 @@ const (
 // Pools are all pools, in their order.
 func Pools() []Pool { return []Pool{PoolBackups, PoolRestores} }
 
-// Kind returns the kind whose objects have turns of the pool.
+// Kind returns the kind of tenants' objects that have turns of the pool. Drills have some of PoolRestores, too.
 func (p Pool) Kind() Kind {
 	if p == PoolRestores {
 		return KindRestore
@@ -106,6 +106,16 @@ const (
 type TurnKey struct {
 	Pool Pool `json:"pool"`
 	ObjectRef
+	// Drill: it is a RestoreDrill.
+	Drill bool `json:"drill,omitempty"`
+}
+
+// Kind returns the kind of the object.
+func (k TurnKey) Kind() Kind {
+	if k.Drill {
+		return KindDrill
+	}
+	return k.Pool.Kind()
 }
 
 // TurnMember is an object that waits for its turn.
@@ -143,6 +153,8 @@ type VeleroChanged struct {
 	Changed
 	// Volumes: Velero has made PodVolumeBackups, DataUploads or the like for the object: from now on they are listed.
 	Volumes bool `json:"volumes,omitempty"`
+	// Drill is the newest RestoreDrill that has a verdict on the backup, by name, if the backup does not show it yet.
+	Drill string `json:"drill,omitempty"`
 	// Turn is the object's turn before Velero.
 	Turn Turn `json:"turn,omitzero"`
 }

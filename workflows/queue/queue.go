@@ -294,5 +294,5 @@ func (r *queueRun) Lost(_ *turns.Queue[contract.TurnKey], key contract.TurnKey) 
 
 // WorkflowID returns the workflow of the object.
 func (r *queueRun) WorkflowID(key contract.TurnKey) string {
-	return contract.WorkflowID(r.cluster, key.Pool.Kind(), key.ObjectRef)
+	return contract.WorkflowID(r.cluster, key.Kind(), key.ObjectRef)
 }

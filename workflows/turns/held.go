@@ -20,6 +20,13 @@ func Of(pool contract.Pool, in contract.ObjectInput, turn *contract.Turn) Held {
 	return Held{Turn: turn, cluster: in.Cluster, key: contract.TurnKey{Pool: pool, ObjectRef: in.Ref}}
 }
 
+// OfDrill is Of for the workflow of a drill, whose turn is one of the restores'.
+func OfDrill(in contract.ObjectInput, turn *contract.Turn) Held {
+	held := Of(contract.PoolRestores, in, turn)
+	held.key.Drill = true
+	return held
+}
+
 // Note notes a turn that was given.
 func (h *Held) Note(turn contract.Turn) {
 	if turn.Given >= h.Given && turn.Number > 0 {

@@ -23,6 +23,7 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 		func(value string) { metrics.SetDependencyUp(value, true) },
 		func(value string) { metrics.FinalizationTaskEnded(value, "Completed", time.Second) },
 		func(value string) { metrics.ToolRun(value, "", time.Second) }, metrics.FDBDataLeft,
+		metrics.DrillVerdictKnown, metrics.DrillCheckKnown,
 		func(value string) { metrics.TurnUsed(metrics.TurnLane{Pool: value, Name: value}, time.Now()) },
 	} {
 		call("any")

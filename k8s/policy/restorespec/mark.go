@@ -56,11 +56,15 @@ const ModifierKey = "resourceModifiers.yaml"
 //
 // No rule of ours has a condition on the namespace: Velero would compare it with the namespace in the file, and maps it to the
 // tenant's later.
-func (m Mark) Modifier(allowlist *Allowlist) (string, error) {
+func (m Mark) Modifier(allowlist *Allowlist) (string, error) { return m.modifier(allowlist, nil) }
+
+// modifier is Modifier with further rules, which come after the administrator's.
+func (m Mark) modifier(allowlist *Allowlist, further []modifierRule) (string, error) {
 	text := &modifierText{}
 	if allowlist != nil {
 		text.add(allowlist.Defaults.rules...)
 	}
+	text.add(further...)
 	text.add(
 		merge("persistentvolumeclaims", `{"spec":{"volumeName":null}}`),
 		merge("persistentvolumes", `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":%q},"spec":null}`, unnamable),

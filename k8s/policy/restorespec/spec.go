@@ -2,6 +2,7 @@ package restorespec
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -139,44 +140,47 @@ func SpeaksOfSource(message string) bool { return strings.HasPrefix(message, unf
 // checkRestoreSource refuses a backup that is not the tenant's, does not exist yet, or whose data cannot be read.
 func checkRestoreSource(nar *oadpv1alpha1.NonAdminRestore, source Source) error {
 	name := nar.Spec.RestoreSpec.BackupName
-	const (
-		unset    = "NonAdminRestore spec.restoreSpec.backupName is not set"
-		notReady = unfit + "NonAdminBackup is not ready to be restored"
-	)
 	if name == "" {
-		return check.Invalid(unset)
+		return check.Invalid("NonAdminRestore spec.restoreSpec.backupName is not set")
 	}
 	if problems := check.NameProblems(name); len(problems) > 0 {
 		return check.Invalid(unfit+"%s", strings.Join(problems, ", "))
 	}
-	if source.NAB == nil {
-		return check.External(unfit+"%s %q not found", oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), name)
-	}
-	switch spec := source.NAB.Spec; {
-	case !source.NAB.DeletionTimestamp.IsZero(), spec.DeleteBackup, spec.ForceDeleteBackup:
-		return check.External(notReady + ": it is being deleted")
-	case source.NAB.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated:
-		return check.External(notReady)
-	case source.Backup == nil:
-		return check.External(notReady + ": its Velero Backup does not exist")
-	}
-	switch phase := source.Backup.Status.Phase; {
-	case !velero.Usable(phase):
-		return check.External(notReady+": its Velero Backup is not complete (phase %s)", cmp.Or(phase, velerov1.BackupPhaseNew))
-	case !source.Backup.DeletionTimestamp.IsZero():
-		return check.External(notReady + ": its Velero Backup is being deleted")
-	}
-	location := source.Location
-	switch {
-	case location == nil:
-		return check.External(notReady+": the BackupStorageLocation %q that holds its data does not exist",
-			source.Backup.Spec.StorageLocation)
-	case !owner.MayHold(location, nar.Namespace):
-		return check.External(notReady + ": it lies in a storage location of another namespace")
-	case location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
-		return check.External(notReady+": the BackupStorageLocation %q that holds its data is not available", location.Name)
+	if why := source.Unfit(nar.Namespace, name); why != "" {
+		return check.External(unfit+"%s", why)
 	}
 	return nil
+}
+
+// Unfit says why the NonAdminBackup of that name cannot be restored; empty if it can.
+func (s Source) Unfit(namespace, name string) string {
+	const notReady = "NonAdminBackup is not ready to be restored"
+	if s.NAB == nil {
+		return fmt.Sprintf("%s %q not found", oadpv1alpha1.Resource(oadpv1alpha1.ResourceNonAdminBackups), name)
+	}
+	switch spec := s.NAB.Spec; {
+	case !s.NAB.DeletionTimestamp.IsZero(), spec.DeleteBackup, spec.ForceDeleteBackup:
+		return notReady + ": it is being deleted"
+	case s.NAB.Status.Phase != oadpv1alpha1.NonAdminPhaseCreated:
+		return notReady
+	case s.Backup == nil:
+		return notReady + ": its Velero Backup does not exist"
+	}
+	switch phase := s.Backup.Status.Phase; {
+	case !velero.Usable(phase):
+		return fmt.Sprintf(notReady+": its Velero Backup is not complete (phase %s)", cmp.Or(phase, velerov1.BackupPhaseNew))
+	case !s.Backup.DeletionTimestamp.IsZero():
+		return notReady + ": its Velero Backup is being deleted"
+	}
+	switch location := s.Location; {
+	case location == nil:
+		return fmt.Sprintf(notReady+": the BackupStorageLocation %q that holds its data does not exist", s.Backup.Spec.StorageLocation)
+	case !owner.MayHold(location, namespace):
+		return notReady + ": it lies in a storage location of another namespace"
+	case location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
+		return fmt.Sprintf(notReady+": the BackupStorageLocation %q that holds its data is not available", location.Name)
+	}
+	return ""
 }
 
 // enforcedRestoreSpec is what the administrator enforces, without cluster-scoped resources: tenants' restores never include

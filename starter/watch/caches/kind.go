@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/starter/watch/trim"
@@ -51,11 +52,18 @@ func Metadata(of schema.GroupVersionKind, kind Kind) *Kind {
 	return &kind
 }
 
+// Drills are the keys by which what was made for a drill names it.
+var Drills = []string{
+	holdfastv1alpha1.LabelDrill, holdfastv1alpha1.AnnotationDrillNamespace, holdfastv1alpha1.AnnotationDrillName,
+}
+
 // Namespaces and Secrets are watched by several kinds. The labels of a Namespace choose its quota; they stay as long as they are
 // few. Of Secrets, only those made for a storage location have labels and annotations.
 var (
-	Namespaces = Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"), Kind{keep: func(client.Object, client.Object) {}})
-	Secrets    = Metadata(corev1.SchemeGroupVersion.WithKind("Secret"), Kind{
+	Namespaces = Metadata(corev1.SchemeGroupVersion.WithKind("Namespace"), Kind{
+		Keys: Drills, keep: func(client.Object, client.Object) {},
+	})
+	Secrets = Metadata(corev1.SchemeGroupVersion.WithKind("Secret"), Kind{
 		Keys: []string{oadpv1alpha1.CopiedFromAnnotation, oadpv1alpha1.CopiedVersionAnnotation},
 		keep: func(kept, _ client.Object) {
 			kept.SetLabels(trim.Known(kept.GetLabels(), nil))

@@ -170,7 +170,8 @@ func (k *Kind[T]) judge(ctx context.Context, request Request, came time.Time) (a
 	if err != nil || !k.mayStart(request, view.Unstarted) {
 		return 0, err
 	}
-	if err := k.message(ctx, ref, view, request.Force, send); err != nil || request.Force || !view.Found {
+	gone := !view.Found && !view.Due // one that is gone, and of which something is left, is judged again
+	if err := k.message(ctx, ref, view, request.Force, send); err != nil || request.Force || gone {
 		return 0, err
 	}
 	if view.Again > 0 {

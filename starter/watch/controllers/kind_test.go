@@ -80,7 +80,7 @@ func TestWhatALookTells(t *testing.T) {
 		"due":                                {view: View{Found: true, Due: true, Open: true}, want: []string{"start"}, again: resync},
 		"open":                               {view: View{Found: true, Open: true}, want: []string{"ensure"}, again: resync},
 		"gone":                               {want: []string{"deleted"}},
-		"gone, and something left":           {view: View{Due: true}, want: []string{"start"}},
+		"gone, and something left":           {view: View{Due: true}, want: []string{"start"}, again: resync},
 		"settled, by force":                  {view: View{Found: true}, force: true, want: []string{"start"}},
 		"open, by force":                     {view: View{Found: true, Open: true}, force: true, want: []string{"start"}},
 		"gone, by force":                     {force: true, want: []string{"start"}},

@@ -28,6 +28,8 @@ type View struct {
 	// VeleroName is the name under which Kind.Volumes knows the object's volumes; Uncounted, that its status counts none.
 	VeleroName string
 	Uncounted  bool
+	// Drill is VeleroChanged.Drill of the signal.
+	Drill string
 	// Again is when it is to be judged without an event, if that is before the next resync.
 	Again time.Duration
 	// First signals another workflow that the object concerns, before its own.
@@ -54,7 +56,7 @@ func (k *Kind[T]) message(ctx context.Context, ref contract.ObjectRef, view View
 	case force, view.Due, moved && view.Uncounted:
 		err = send(k.Reported, func(workflows connect.Workflows) error {
 			return workflows.SignalWithStart(ctx, k.Workflow, ref,
-				contract.VeleroChanged{Changed: contract.Changed{Reason: "changed"}, Volumes: hasVolumes})
+				contract.VeleroChanged{Changed: contract.Changed{Reason: "changed"}, Volumes: hasVolumes, Drill: view.Drill})
 		})
 	case view.Open:
 		err = send(k.Reported, func(workflows connect.Workflows) error { return workflows.Ensure(ctx, k.Workflow, ref) })

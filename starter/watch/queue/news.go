@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/starter/watch/caches"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -107,12 +108,15 @@ func (n *News) BeganToWait(ctx context.Context, pool contract.Pool, object clien
 // one that somebody has removed until they restart.
 func (n *News) Request(ctx context.Context, pool contract.Pool, object client.Object) {
 	request := contract.TurnRequest{TurnKey: keyOf(pool, object), Created: object.GetCreationTimestamp().Unix()}
-	if pool == contract.PoolBackups {
+	switch {
+	case request.Drill:
+		request.Lane = contract.LaneDrill
+	case pool == contract.PoolBackups:
 		request.Lane = queue.Lane(object)
 	}
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	needs := n.rules.Limits[pool] > 0 || k8s.WaitsForTurn(k8s.Conditions(object))
+	needs := n.rules.Limits[pool] > 0 || k8s.WaitsForTurn(k8s.Conditions(object)) || request.Drill
 	if !n.leading || !needs || time.Since(n.sent[request.TurnKey]) < requestAgain {
 		return
 	}
@@ -132,7 +136,8 @@ func (n *News) Request(ctx context.Context, pool contract.Pool, object client.Ob
 }
 
 func keyOf(pool contract.Pool, object client.Object) contract.TurnKey {
-	return contract.TurnKey{Pool: pool, ObjectRef: contract.ObjectRef{
+	_, drill := object.(*holdfastv1alpha1.RestoreDrill)
+	return contract.TurnKey{Pool: pool, Drill: drill, ObjectRef: contract.ObjectRef{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID()),
 	}}
 }
@@ -140,13 +145,17 @@ func keyOf(pool contract.Pool, object client.Object) contract.TurnKey {
 // requestAll requests a turn for each object in the cache that needs one.
 func (n *News) requestAll(ctx context.Context) {
 	var failed error
-	for _, of := range kinds {
-		failed = errors.Join(failed, caches.Each(ctx, n.Client, of.object, func(object client.Object) {
+	request := func(pool contract.Pool, of client.Object) {
+		failed = errors.Join(failed, caches.Each(ctx, n.Client, of, func(object client.Object) {
 			if queue.Awaits(object, n.ClusterID) {
-				n.Request(ctx, of.pool, object)
+				n.Request(ctx, pool, object)
 			}
 		}))
 	}
+	for _, of := range kinds {
+		request(of.pool, of.object)
+	}
+	request(contract.PoolRestores, &holdfastv1alpha1.RestoreDrill{})
 	if failed != nil {
 		n.Log.Error("list in the cache who needs a turn", zap.Error(failed))
 	}

@@ -7,6 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"holdfast.dev/holdfast/activities/backup"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/starter/watch/controllers"
@@ -54,4 +56,18 @@ func (b *backups) locationEvents() controllers.Events {
 		}
 	}
 	return controllers.Both(events, controllers.Events{DeleteFunc: gone})
+}
+
+// drillEvents: a drill that gets its verdict says whether its backup is good.
+func (b *backups) drillEvents() controllers.Events {
+	return controllers.On(controllers.Created,
+		func(before, after *holdfastv1alpha1.RestoreDrill) bool {
+			return backup.HasVerdict(after) && (!backup.HasVerdict(before) || before.UID != after.UID)
+		},
+		func(ctx context.Context, drill *holdfastv1alpha1.RestoreDrill, q controllers.Queue) {
+			nab, found := b.Cached(ctx, client.ObjectKey{Namespace: drill.Namespace, Name: drill.Status.Backup})
+			if found && backup.HasVerdict(drill) {
+				b.Add(q, controllers.RequestFor(nab))
+			}
+		})
 }

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/activities/backup"
 	turns "holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/owner"
@@ -49,6 +50,7 @@ func newBackups(env *Env) *backups {
 			{Of: caches.Namespaces, Events: controllers.Both(b.namespaceEvents(), b.quotaEvents())},
 			{Of: podVolumeBackups, Events: b.volumeEvents()},
 			{Of: dataUploads, Events: b.volumeEvents()},
+			{Of: restoreDrills, Events: b.drillEvents()},
 		},
 		Judge: b.judge,
 		PolicyMatters: func(nab *oadpv1alpha1.NonAdminBackup) bool {
@@ -71,11 +73,17 @@ func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.Ob
 	if o.Rules != nil { // otherwise there is no verdict, or none on a spec
 		o.Verdict = omittedBackup.verdict(o.Verdict, o.NAB)
 	}
+	err = caches.Each(ctx, b.Client, restoreDrills.Object, func(drill client.Object) {
+		o.NoteDrill(drill.(*holdfastv1alpha1.RestoreDrill))
+	}, client.InNamespace(ref.Namespace))
+	if err != nil {
+		return controllers.View{}, err
+	}
 	view := o.View(time.Now())
 	return b.inTurn(ctx, o.NAB, controllers.View{
 		Found: true, Due: !backupworkflow.Settled(view),
 		Unstarted:  o.Backup == nil && b.awaitsCreation(o.NAB) && !o.DeletionRequested(),
-		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()),
+		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()), Drill: o.DrillDue(),
 	}, view.AwaitsTurn, o.Backup == nil && turns.Awaits(o.NAB, b.ClusterID)), nil
 }
 

@@ -68,7 +68,7 @@ func TestALookAtADownloadSignalsWhatIsNotSettled(t *testing.T) {
 		"one that is refused":                 {there: []client.Object{refused}, result: later(5 * time.Minute)},
 		"one whose file has come":             {there: append(fake.Taken(name, fake.StoreLocation, fake.Namespace), refused), want: []string{start}, result: later(5 * time.Minute)},
 		"one that is gone":                    {want: []string{gone}},
-		"one that is gone and has left a URL": {there: []client.Object{madeDone}, want: []string{start}},
+		"one that is gone and has left a URL": {there: []client.Object{madeDone}, want: []string{start}, result: later(5 * time.Minute)},
 		"one that is judged by its workflow":  {there: []client.Object{done, madeDone}, force: true, want: []string{start}},
 	}
 	for title, test := range tests {

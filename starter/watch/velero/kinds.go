@@ -26,6 +26,7 @@ type Env struct {
 func Kinds(env *Env) []controllers.Watcher {
 	return []controllers.Watcher{
 		newBackups(env).Kind, newRestores(env).Kind, newDownloads(env).Kind, newLocations(env).Kind, newPlans(env).Kind,
+		newDrills(env).Kind,
 	}
 }
 

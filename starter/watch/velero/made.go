@@ -20,7 +20,7 @@ var veleroBackups = caches.New(caches.Kind{
 })
 
 var veleroRestores = caches.New(caches.Kind{
-	InOADP: true, Phase: velero.PhaseOf,
+	InOADP: true, Phase: velero.PhaseOf, Keys: caches.Drills,
 }, func(kept, of *velerov1.Restore) {
 	kept.Spec.BackupName = trim.Name(of.Spec.BackupName)
 	kept.Status = velerov1.RestoreStatus{

@@ -31,6 +31,9 @@ var nonAdminBackups = caches.New(caches.Kind{
 		Phase: status.Phase, QueueInfo: status.QueueInfo, Conditions: keptConditions(status.Conditions),
 		DataMoverDataUploads: status.DataMoverDataUploads, FileSystemPodVolumeBackups: status.FileSystemPodVolumeBackups,
 	}
+	if drill := status.NewestDrill(); drill != nil {
+		kept.Status.LastDrill = &oadpv1alpha1.BackupDrill{Name: trim.Name(drill.Name), Concluded: drill.Concluded}
+	}
 	if made := status.VeleroBackup; made != nil {
 		kept.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: trim.Name(made.NACUUID), Name: trim.Name(made.Name)}
 		if made.Spec != nil {

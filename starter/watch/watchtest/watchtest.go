@@ -33,7 +33,8 @@ func Env(cluster, oadpNamespace string, cached client.Client, signals *Signals) 
 // Signals records signals and starts.
 type Signals struct {
 	Sent    []string
-	Volumes bool // from the last signal
+	Volumes bool   // from the last signal
+	Drill   string // from the last signal
 	Err     error
 }
 
@@ -41,7 +42,7 @@ type Signals struct {
 func (s *Signals) SignalWithStart(_ context.Context, kind contract.Kind, ref contract.ObjectRef, changed contract.Hint) error {
 	if s.Err == nil {
 		velero, _ := changed.(contract.VeleroChanged)
-		s.Volumes = velero.Volumes
+		s.Volumes, s.Drill = velero.Volumes, velero.Drill
 	}
 	return s.record("start", kind, ref)
 }

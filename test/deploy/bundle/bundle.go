@@ -57,11 +57,15 @@ func Write(deploy string) error {
 	if err := read(filepath.Join(deploy, "chart", "Chart.yaml"), &chart); err != nil {
 		return err
 	}
-	var example object // of the kind that the bundle owns
-	if err := read(filepath.Join(deploy, "samples", "backupplan.yaml"), &example); err != nil {
-		return err
+	var examples []object // of the kinds that the bundle owns
+	for _, sample := range []string{"backupplan.yaml", "restoredrill.yaml"} {
+		var example object
+		if err := read(filepath.Join(deploy, "samples", sample), &example); err != nil {
+			return err
+		}
+		examples = append(examples, example)
 	}
-	version, beside, err := assemble(base, chart.Version, example)
+	version, beside, err := assemble(base, chart.Version, examples)
 	if err != nil {
 		return err
 	}

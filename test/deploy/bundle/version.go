@@ -25,7 +25,7 @@ type version struct {
 }
 
 // assemble makes the ClusterServiceVersion, and the objects beside it.
-func assemble(base []*unstructured.Unstructured, release string, example object) (
+func assemble(base []*unstructured.Unstructured, release string, examples []object) (
 	csv *unstructured.Unstructured, beside []*unstructured.Unstructured, err error,
 ) {
 	v := &version{roles: map[string][]any{}, bound: map[string]bool{}}
@@ -45,7 +45,7 @@ func assemble(base []*unstructured.Unstructured, release string, example object)
 			beside = append(beside, o)
 		}
 	}
-	csv, err = v.written(release, example)
+	csv, err = v.written(release, examples)
 	return csv, beside, err
 }
 
@@ -150,12 +150,12 @@ func (v *version) define(o *unstructured.Unstructured) error {
 }
 
 // written is the ClusterServiceVersion as a whole.
-func (v *version) written(release string, example object) (*unstructured.Unstructured, error) {
+func (v *version) written(release string, examples []object) (*unstructured.Unstructured, error) {
 	csv := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(written, &csv.Object); err != nil {
 		return nil, err
 	}
-	shown, err := json.MarshalIndent([]object{example}, "", "  ")
+	shown, err := json.MarshalIndent(examples, "", "  ")
 	if err != nil {
 		return nil, err
 	}

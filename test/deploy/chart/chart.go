@@ -27,15 +27,18 @@ func when(condition string) func(string) string { return func(string) string { r
 func parts() []part {
 	fdb := when(".Values.fdb.enabled")
 	fdbKinds := when("and .Values.fdb.enabled .Values.crds.enabled")
+	drills := when(".Values.drills.enabled")
 	network, monitor := when(".Values.networkPolicy.enabled"), when(".Values.podMonitor.enabled")
 	return []part{
 		{folder: "crds", from: "crds/*.yaml", when: ifOADP, change: keepable},
 		{folder: "fdb/crds", from: "components/fdb/crds/*.yaml", when: fdbKinds, change: keepable},
 		{folder: "rbac", from: "rbac/*.yaml", change: switches},
 		{folder: "fdb/rbac", from: "components/fdb/rbac/*.yaml", when: fdb},
+		{folder: "drills/rbac", from: "components/drills/rbac/*.yaml", when: drills, change: switches},
 		{folder: ".", from: "base/worker.yaml", change: process("worker")},
 		{folder: ".", from: "base/watcher.yaml", change: process("watcher")},
 		{folder: "fdb", from: "components/fdb/base/worker.yaml", when: fdb, change: process("fdb")},
+		{folder: "drills", from: "components/drills/base/worker.yaml", when: drills, change: process("drills.worker")},
 		{folder: ".", from: "base/temporal_network_policy.yaml", when: network, change: temporalNamespace},
 		{folder: ".", from: "components/pod-monitor/pod_monitor.yaml", when: monitor, change: endpoint},
 	}

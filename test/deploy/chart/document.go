@@ -15,7 +15,9 @@ var (
 )
 
 // processes are the service accounts of processes, by the values that are theirs.
-var processes = map[string]string{"holdfast-worker": "worker", "holdfast-watcher": "watcher", "holdfast-fdb": "fdb"}
+var processes = map[string]string{
+	"holdfast-worker": "worker", "holdfast-watcher": "watcher", "holdfast-fdb": "fdb", "holdfast-drills": "drills.worker",
+}
 
 // place puts a document into the release: into its namespace, with its labels, of which part-of is one.
 func place(document string) (string, error) {
@@ -86,17 +88,35 @@ func variable(name, expression string) splice {
 	}
 }
 
-// switches are what administrators may change of the judgement of restores.
+// names are a list of strings for a variable.
+func names(values string) string {
+	return `ternary "[]" (printf "['%s']" (join "', '" ` + values + `)) (empty ` + values + `)`
+}
+
+// changeable are the variables that administrators may change, by the admission policy.
+var changeable = map[string][]splice{
+	"holdfast-restores": {
+		variable("allowVolumeSnapshotContents", ".Values.restoresFromTenantsLocations.allowVolumeSnapshotContents | toString"),
+		variable("allowSnapshotSecrets", ".Values.restoresFromTenantsLocations.allowSnapshotSecrets | toString"),
+		variable("defaultPodSecurityLevel", `printf "'%s'" .Values.restoresFromTenantsLocations.defaultPodSecurityLevel`),
+		variable("securityContextConstraints", names(".Values.restoresFromTenantsLocations.securityContextConstraints")),
+	},
+	"holdfast-drills": {
+		variable("podSecurityLevels", names(".Values.drills.podSecurityLevels")),
+		variable("podSecurityVersions", names(".Values.drills.podSecurityVersions")),
+	},
+	"holdfast-drill-contents": {
+		variable("priorityClasses", names(".Values.drills.priorityClasses")),
+		variable("finalizers", names(".Values.drills.finalizers")),
+	},
+}
+
+// switches put values into the admission policies.
 func switches(document string) (string, error) {
-	if kindOf(document) != "ValidatingAdmissionPolicy" || nameOf(document) != "holdfast-restores" {
+	if kindOf(document) != "ValidatingAdmissionPolicy" {
 		return document, nil
 	}
-	const values = ".Values.restoresFromTenantsLocations"
-	return spliced(document,
-		variable("allowVolumeSnapshotContents", values+".allowVolumeSnapshotContents | toString"),
-		variable("allowSnapshotSecrets", values+".allowSnapshotSecrets | toString"),
-		variable("defaultPodSecurityLevel", `printf "'%s'" `+values+".defaultPodSecurityLevel"),
-		variable("securityContextConstraints", `printf "['%s']" (join "', '" `+values+".securityContextConstraints)"))
+	return spliced(document, changeable[nameOf(document)]...)
 }
 
 // temporalNamespace lays the policy where Temporal is.

@@ -3,6 +3,8 @@ package kubelet
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -75,13 +77,22 @@ func (k *Kubelet) patchStatus(
 	return err
 }
 
+// podIP is an address for the API server alone, which refuses endpoints that are loopback addresses. All listens on those; a
+// container that reads its own address gets one.
+func podIP(uid types.UID) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(uid))
+	sum := hash.Sum32()
+	return fmt.Sprintf("10.244.%d.%d", sum>>8&0xff, 1+sum&0xff%254)
+}
+
 func (w *podWorker) status() corev1.PodStatus {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	status := corev1.PodStatus{
 		Phase: w.phase(), StartTime: &w.started,
 		HostIP: loopback, HostIPs: []corev1.HostIP{{IP: loopback}},
-		PodIP: loopback, PodIPs: []corev1.PodIP{{IP: loopback}},
+		PodIP: podIP(w.uid), PodIPs: []corev1.PodIP{{IP: podIP(w.uid)}},
 	}
 	if w.verdict != nil && w.done {
 		status.Reason, status.Message = w.verdict.reason, w.verdict.message

@@ -32,6 +32,9 @@ const (
 	// NonAdminConditionVeleroStalled is true while the object store holds the finished backup and Velero still calls it
 	// InProgress; it is absent otherwise.
 	NonAdminConditionVeleroStalled NonAdminCondition = "VeleroStalled"
+	// NonAdminConditionVerified is the verdict of the newest RestoreDrill of the backup that has one; it is absent as long as none
+	// has. Its reasons are those of the drill's own condition.
+	NonAdminConditionVerified NonAdminCondition = "Verified"
 	// NonAdminConditionFinalized is true once the work after a restore is over, with or without errors: see its reason.
 	NonAdminConditionFinalized NonAdminCondition = "Finalized"
 	// NonAdminConditionFiltered is true if a restore from a tenant's storage location left out objects of its backup that the

@@ -213,7 +213,7 @@ func TestWhatIsRequiredIsWhatTheNonAdminControllerRequires(t *testing.T) {
 		require.Empty(t, rootOf(crd).Required, kind)
 		walk("status", at(t, rootOf(crd), "status"), func(path string, s schema) {
 			if len(s.Required) > 0 {
-				require.Contains(t, []string{"status.conditions[]", "status.queueInfo", "status.lastDecision"}, path, kind)
+				require.Contains(t, []string{"status.conditions[]", "status.queueInfo", "status.lastDecision", "status.lastDrill"}, path, kind)
 			}
 		})
 	}

@@ -86,6 +86,24 @@ type NonAdminBackupStatus struct {
 	// fileSystemPodVolumeBackups counts the volumes that are backed up from their file system.
 	// +optional
 	FileSystemPodVolumeBackups *FileSystemPodVolumeBackups `json:"fileSystemPodVolumeBackups,omitempty"`
+
+	// lastDrill is the newest RestoreDrill that has shown whether the backup is good: condition Verified is its verdict.
+	// +optional
+	LastDrill *BackupDrill `json:"lastDrill,omitempty"`
+}
+
+// BackupDrill is a RestoreDrill that has restored a backup. The object may be gone.
+type BackupDrill struct {
+	// name is the name of the RestoreDrill.
+	Name string `json:"name"`
+	// concluded is when the drill had its verdict.
+	Concluded metav1.Time `json:"concluded"`
+	// restoreSeconds is how long Velero took to restore the backup, in seconds.
+	// +optional
+	RestoreSeconds int64 `json:"restoreSeconds,omitempty"`
+	// readySeconds is how long the restored workloads took from then to become ready, in seconds.
+	// +optional
+	ReadySeconds int64 `json:"readySeconds,omitempty"`
 }
 
 // VeleroBackup names a Velero Backup and mirrors it.

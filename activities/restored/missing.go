@@ -1,6 +1,8 @@
-package finalization
+package restored
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -14,45 +16,73 @@ import (
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
-// comparison is what is needed to find missing objects, and those that were left out.
-type comparison struct {
-	namespace        string
-	backup, restored objectstore.ResourceList
-	spec             *velerov1.RestoreSpec // of the Velero Restore
-	asked            *velerov1.RestoreSpec // the tenant's own
-	results          objectstore.Results
-	shadowed         map[string]string // resources that the restore left out for a namesake, with that
-	there            sets.Set[string]  // what Velero found to exist before, filled in by missingObjects
+// Comparison is what is needed to find missing objects, and those that were left out.
+type Comparison struct {
+	// Namespace is that of the backup's objects, and Into the one that they were restored into.
+	Namespace, Into  string
+	Backup, Restored objectstore.ResourceList
+	// Spec is the spec of the Velero Restore.
+	Spec    *velerov1.RestoreSpec
+	Results objectstore.Results
+
+	there sets.Set[string] // what Velero found to exist before, filled in by Missing
 }
 
-// selects: the lists do not show what a selector leaves out.
-func (c comparison) selects() bool {
-	return c.spec.LabelSelector != nil || len(c.spec.OrLabelSelectors) > 0
+// Read reads the lists of the backup and of the restore.
+func (c *Comparison) Read(ctx context.Context, store *objectstore.Store, restore string, progress func()) (err error) {
+	if c.Backup, err = store.BackupResources(ctx, c.Spec.BackupName, c.Namespace); err != nil {
+		return err
+	}
+	progress()
+	if c.Restored, err = store.RestoreResources(ctx, restore, c.Into); err != nil {
+		return err
+	}
+	progress()
+	c.Results, err = store.RestoreResults(ctx, restore)
+	if errors.Is(err, objectstore.ErrNotFound) {
+		err = nil
+	}
+	return err
+}
+
+// Selects reports whether the restore has a label selector: the lists do not show what that leaves out.
+func (c Comparison) Selects() bool {
+	return c.Spec.LabelSelector != nil || len(c.Spec.OrLabelSelectors) > 0
 }
 
 // neverRestored are kinds that Velero leaves out, always or when the object is finished (Pods, Jobs), or that controllers
 // create again.
 var neverRestored = sets.New(
-	schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
 	schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Group: "batch", Kind: "Job"},
+).Union(NotReported)
+
+// Derived are kinds that controllers make for other objects.
+var Derived = sets.New(
+	schema.GroupKind{Kind: "Endpoints"}, schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"},
+	schema.GroupKind{Group: "apps", Kind: "ControllerRevision"},
+)
+
+// NotReported are kinds that no restore brings, from any location.
+var NotReported = sets.New(
+	schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
 	schema.GroupKind{Group: "velero.io", Kind: "Backup"}, schema.GroupKind{Group: "velero.io", Kind: "Restore"},
 )
 
-// missingObjects returns the namespaced objects of the backup that the restore should have brought and did not, as `<kind>
+// Missing returns the namespaced objects of the backup that the restore should have brought and did not, as `<kind>
 // <name>`, in a fixed order. Velero's list of a restore holds the objects that it tried, each with the result.
-func missingObjects(c comparison) []string {
+func (c Comparison) Missing() []string {
 	var missing []string
-	if c.selects() {
+	if c.Selects() {
 		return nil
 	}
-	c.there = wereThere(c.results[objectstore.WarningsKey].Namespaces[c.namespace])
-	for _, kind := range slices.Sorted(maps.Keys(c.backup)) {
-		groupKind, resource := kindOf(kind)
+	c.there = wereThere(c.Results[objectstore.WarningsKey].Namespaces[c.Into])
+	for _, kind := range slices.Sorted(maps.Keys(c.Backup)) {
+		groupKind, resource := KindOf(kind)
 		if neverRestored.Has(groupKind) || c.leftOut(kind, groupKind, resource) {
 			continue
 		}
-		brought := c.brought(kind, groupKind.Kind)
-		for _, name := range c.named(kind) {
+		brought := c.Brought(kind, groupKind.Kind)
+		for _, name := range c.Named(kind) {
 			if !brought.Has(name) {
 				missing = append(missing, groupKind.Kind+" "+name)
 			}
@@ -61,19 +91,19 @@ func missingObjects(c comparison) []string {
 	return missing
 }
 
-// named returns the names of the backup's objects of a kind in the namespace, in order.
-func (c comparison) named(kind string) []string {
+// Named returns the names of the backup's objects of a kind in the namespace, in order.
+func (c Comparison) Named(kind string) []string {
 	var names []string
-	for _, entry := range slices.Sorted(slices.Values(c.backup[kind])) {
-		if namespace, name, namespaced := strings.Cut(entry, "/"); namespaced && namespace == c.namespace {
+	for _, entry := range slices.Sorted(slices.Values(c.Backup[kind])) {
+		if namespace, name, namespaced := strings.Cut(entry, "/"); namespaced && namespace == c.Namespace {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// kindOf splits `<group>/<version>/<Kind>` and guesses the resource's name.
-func kindOf(listed string) (schema.GroupKind, schema.GroupResource) {
+// KindOf splits `<group>/<version>/<Kind>` and guesses the resource's name.
+func KindOf(listed string) (schema.GroupKind, schema.GroupResource) {
 	version, kind := "", listed
 	if at := strings.LastIndex(listed, "/"); at >= 0 {
 		version, kind = listed[:at], listed[at+1:]
@@ -87,13 +117,13 @@ func kindOf(listed string) (schema.GroupKind, schema.GroupResource) {
 }
 
 // leftOut reports whether the restore left out a kind on purpose. Kinds that it tried were not left out.
-func (c comparison) leftOut(listed string, kind schema.GroupKind, resource schema.GroupResource) bool {
-	return len(c.restored[listed]) == 0 && !asksFor(c.spec, kind, resource)
+func (c Comparison) leftOut(listed string, kind schema.GroupKind, resource schema.GroupResource) bool {
+	return len(c.Restored[listed]) == 0 && !AsksFor(c.Spec, kind, resource)
 }
 
-// asksFor reports whether a spec includes a kind, as far as known here: only the API server knows all names of a kind, short
+// AsksFor reports whether a spec includes a kind, as far as known here: only the API server knows all names of a kind, short
 // ones too.
-func asksFor(spec *velerov1.RestoreSpec, kind schema.GroupKind, resource schema.GroupResource) bool {
+func AsksFor(spec *velerov1.RestoreSpec, kind schema.GroupKind, resource schema.GroupResource) bool {
 	means := func(name string) bool {
 		name = strings.ToLower(name)
 		singular := strings.ToLower(kind.Kind)
@@ -125,14 +155,14 @@ var shortNames = map[schema.GroupResource][]string{
 	{Group: "policy", Resource: "poddisruptionbudgets"}:          {"pdb"},
 }
 
-// brought returns the names of the objects of a kind that exist after the restore. An object that Velero calls failed exists
+// Brought returns the names of the objects of a kind that exist after the restore. An object that Velero calls failed exists
 // too, if Velero's only reason is that it existed before.
-func (c comparison) brought(listed, kind string) sets.Set[string] {
+func (c Comparison) Brought(listed, kind string) sets.Set[string] {
 	names := sets.New[string]()
-	for _, entry := range c.restored[listed] {
+	for _, entry := range c.Restored[listed] {
 		name, became, explained := strings.Cut(strings.TrimSuffix(entry, ")"), "(")
 		namespace, name, namespaced := strings.Cut(name, "/")
-		if !namespaced || namespace != c.namespace {
+		if !namespaced || namespace != c.Into {
 			continue
 		}
 		if !explained || became != "failed" || c.there.Has(kind+"/"+name) {
