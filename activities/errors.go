@@ -3,25 +3,47 @@ package activities
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
+
+// notYetPoll is how often an activity that waits is retried.
+const notYetPoll = 5 * time.Second
+
+// NotYetError says that an activity waits. It is retried, and holds no slot of a worker meanwhile.
+type NotYetError struct {
+	// For says for what.
+	For string
+}
+
+// Error implements error.
+func (e *NotYetError) Error() string { return "waits for " + e.For }
 
 // asApplicationError is the one place that gives errors the types by which workflows and alerts distinguish them. All are
 // retryable except those that no retry can solve. Forbidden is not permanent: a starting API server answers so.
 func asApplicationError(err error) error {
 	var unusable *check.UnusableError
 	var already *temporal.ApplicationError
+	var notYet *NotYetError
+	var problem *objectstore.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &already):
 		return err
+	case errors.As(err, &notYet):
+		return temporal.NewApplicationErrorWithOptions(notYet.Error(), contract.ErrorNotYet, temporal.ApplicationErrorOptions{
+			Category: temporal.ApplicationErrorCategoryBenign, NextRetryDelay: notYetPoll,
+		})
+	case errors.As(err, &problem):
+		return temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorObjectStore, problem)
 	case errors.As(err, &unusable):
 		return temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorPolicyUnusable, err)
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/activities/collection"
 	"holdfast.dev/holdfast/activities/defaultplans"
+	"holdfast.dev/holdfast/activities/digests"
 	"holdfast.dev/holdfast/activities/download"
 	"holdfast.dev/holdfast/activities/drill"
 	"holdfast.dev/holdfast/activities/drill/gather"
@@ -19,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/activities/plan"
 	"holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/activities/restore"
+	"holdfast.dev/holdfast/activities/stores"
 	"holdfast.dev/holdfast/activities/synchronization"
 	"holdfast.dev/holdfast/k8s/objectstore/clouds"
 	"holdfast.dev/holdfast/workflows"
@@ -76,13 +78,19 @@ func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, clus
 		StallTimeout: flags.VeleroStallTimeout,
 	}
 	restores.Register(runner)
-	finder := &finalization.Finder{
-		Reader: finalization.Limited(cluster.client), ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace,
-		OpenLocation: (&clouds.Opener{Reader: finalization.Limited(cluster.client)}).Open,
-	}
-	(&finalization.Activities{Cluster: served, Finder: finder}).Register(runner)
+	reader := activities.Limited(cluster.client)
+	opened := &stores.Stores{Reader: reader, OpenLocation: (&clouds.Opener{Reader: reader}).Open}
+	(&finalization.Activities{
+		Cluster: served,
+		Finder: &finalization.Finder{
+			Reader: reader, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace, Stores: opened,
+		},
+	}).Register(runner)
+	recorded := digests.Sets{Cluster: served, OADPNamespace: flags.OADPNamespace}
+	(&digests.Activities{Sets: recorded, Backups: backups.Gatherer, Stores: opened}).Register(runner)
 	drills := &drill.Activities{
-		Cluster: served, Restores: restorable, Buckets: bucketsOf(flags, cluster), Finder: finder,
+		Cluster: served, Restores: restorable, Buckets: bucketsOf(flags, cluster),
+		Stores: opened, Digests: &recorded,
 		Gatherer: &gather.Gatherer{Reader: cluster.client, ClusterID: flags.ClusterID, OADPNamespace: flags.OADPNamespace},
 	}
 	drills.Register(runner)
@@ -131,7 +139,7 @@ func registerPlans(runner worker.ActivityRegistry, temporal *connect.Temporal, f
 func bucketsOf(flags *workerFlags, cluster *kube) *buckets.Buckets {
 	return &buckets.Buckets{
 		Client: cluster.client, Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Events: cluster.events,
-		OpenLocation: (&clouds.Opener{Reader: finalization.Limited(cluster.client)}).Open,
+		OpenLocation: (&clouds.Opener{Reader: activities.Limited(cluster.client)}).Open,
 	}
 }
 

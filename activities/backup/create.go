@@ -6,9 +6,11 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/activities"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
@@ -166,6 +168,9 @@ func rejection(nab *oadpv1alpha1.NonAdminBackup, err error) (verdict check.Verdi
 func (b *Activities) createVeleroBackup(ctx context.Context, o *Objects) error {
 	created := velero.NewBackup(o.NAB, o.BackupName, b.Gatherer.OADPNamespace,
 		backupspec.Build(o.NAB, *o.Rules, o.StorageLocation))
+	if o.Rules.Drills.Enabled {
+		metav1.SetMetaDataAnnotation(&created.ObjectMeta, holdfastv1alpha1.AnnotationDigests, holdfastv1alpha1.DigestsDue)
+	}
 	if err := activities.AsConflict(b.Client.Create(ctx, created)); err != nil {
 		return fmt.Errorf("create Velero Backup %s/%s: %w", created.Namespace, created.Name, err)
 	}

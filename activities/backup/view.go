@@ -3,11 +3,13 @@ package backup
 import (
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/kstatus"
 	"holdfast.dev/holdfast/k8s/lifecycle"
@@ -73,6 +75,7 @@ func (o *Objects) veleroView() contract.VeleroBackupView {
 	view.Finished = velero.Finished(o.Backup.Status.Phase)
 	view.Running = velero.Running(o.Backup.Status.Phase)
 	view.Unstarted = velero.Unstarted(&o.Backup.Status)
+	view.DigestsDue = DigestsDue(o.Backup)
 	view.Stalled = k8s.Stalled(o.NAB.Status.Conditions)
 	if progress := o.Backup.Status.Progress; progress != nil {
 		view.ItemsBackedUp, view.TotalItems = progress.ItemsBackedUp, progress.TotalItems
@@ -97,4 +100,10 @@ func (o *Objects) deleteRequestView(now time.Time) contract.DeleteRequestView {
 		}
 	}
 	return view
+}
+
+// DigestsDue reports whether digests of the objects in a complete Velero Backup are still to be recorded.
+func DigestsDue(made *velerov1.Backup) bool {
+	complete := made.Status.Phase == velerov1.BackupPhaseCompleted || made.Status.Phase == velerov1.BackupPhasePartiallyFailed
+	return complete && made.Annotations[holdfastv1alpha1.AnnotationDigests] == holdfastv1alpha1.DigestsDue
 }

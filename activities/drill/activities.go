@@ -11,9 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/digests"
 	"holdfast.dev/holdfast/activities/drill/gather"
-	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/restore"
+	"holdfast.dev/holdfast/activities/stores"
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
@@ -32,8 +33,10 @@ type Activities struct {
 		// Admit returns an error while Velero must not read the files of a Backup to restore it.
 		Admit(ctx context.Context, made *velerov1.Backup) error
 	}
-	// Finder opens the object stores. It is shared with the finalizations: their turns are the drills', too.
-	Finder *finalization.Finder
+	// Stores are shared with the finalizations: their turns are the drills', too.
+	Stores *stores.Stores
+	// Digests are those of the archives.
+	Digests *digests.Sets
 }
 
 // Register registers the activities with a worker under their wire names.

@@ -50,7 +50,42 @@ func newScene(t *testing.T, objects ...client.Object) *scene {
 	s := &scene{World: fake.New(t, objects...), t: t, folder: t.TempDir()}
 	s.Policy.Drills = policy.Drills{Enabled: true}
 	s.backedUp(nil)
+	s.recordDigests()
 	return s
+}
+
+// archived are the files of the backup's archive when it was complete.
+func archived() map[string]string {
+	return map[string]string{
+		"metadata/version": "1.1.0",
+		"resources/configmaps/namespaces/team/a.json":                             `{"kind":"ConfigMap","metadata":{"name":"a"},"data":{"size":"1"}}`,
+		"resources/configmaps/v1-preferredversion/namespaces/team/a.json":         `{"kind":"ConfigMap","metadata":{"name":"a"},"data":{"size":"1"}}`,
+		"resources/secrets/namespaces/team/keys.json":                             `{"kind":"Secret","metadata":{"name":"keys"},"data":{"password":"b2xk"}}`,
+		"resources/deployments.apps/namespaces/team/web.json":                     `{"kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":1}}`,
+		"resources/persistentvolumes/cluster/pv-1.json":                           `{"kind":"PersistentVolume"}`,
+		"resources/customresourcedefinitions.apiextensions.k8s.io/cluster/x.json": `{}`,
+	}
+}
+
+// archive writes the backup's archive.
+func (s *scene) archive(files map[string]string) {
+	s.t.Helper()
+	s.write("backups/"+fake.VeleroName(nightly)+"/"+fake.VeleroName(nightly)+".tar.gz", fake.Archive(s.t, files))
+}
+
+// recordDigests records the digests of the backup.
+func (s *scene) recordDigests() {
+	s.t.Helper()
+	s.archive(archived())
+	made := s.Velero(fake.VeleroName(nightly))
+	completed := metav1.NewTime(begin.Add(-time.Hour))
+	made.Status.CompletionTimestamp = &completed
+	metav1.SetMetaDataAnnotation(&made.ObjectMeta, holdfastv1alpha1.AnnotationDigests, holdfastv1alpha1.DigestsDue)
+	require.NoError(s.t, s.Client.Update(s.t.Context(), made))
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	s.Digests(s.folder, func() time.Time { return begin }).Register(env)
+	_, err := env.ExecuteActivity(contract.RecordDigests.Name, contract.BackupStep{Ref: fake.Ref(nightly)})
+	require.NoError(s.t, err)
 }
 
 func (s *scene) name() string { return owner.DrillName(fake.Cluster, "uid-"+weekly) }

@@ -11,7 +11,6 @@ import (
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/drill/gather"
-	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/restored"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
@@ -68,16 +67,16 @@ func (a *Activities) Check(ctx context.Context, step contract.DrillStep) (contra
 			o.record(step.Check, findings)
 		})
 	})
-	return view, finalization.Typed(err)
+	return view, err
 }
 
-// checkObjects compares what was restored with the list of the backup.
+// checkObjects compares what was restored with the list of the backup, and the archive with what it was.
 func (a *Activities) checkObjects(ctx context.Context, o *objects, _ contract.DrillStep) (findings []finding, err error) {
-	made, err := a.Finder.Backup(ctx, o.Restore)
+	made, err := a.Stores.Backup(ctx, o.Restore)
 	if err != nil {
 		return a.storeProblem(ctx, o, err)
 	}
-	store, err := a.Finder.StoreOf(ctx, made, o.Drill.Namespace)
+	store, err := a.Stores.Open(ctx, made, o.Drill.Namespace)
 	if err != nil {
 		return a.storeProblem(ctx, o, err)
 	}
@@ -104,7 +103,11 @@ func (a *Activities) checkObjects(ctx context.Context, o *objects, _ contract.Dr
 	if o.measured().Bytes, err = a.restoredBytes(ctx, o); err != nil {
 		return nil, err
 	}
-	findings = compare(compared, volumes, o.Restore.Status.Errors)
+	changed, err := a.compareArchive(ctx, o, made, store)
+	if err != nil {
+		return a.storeProblem(ctx, o, err)
+	}
+	findings = append(compare(compared, volumes, o.Restore.Status.Errors), changed...)
 	if objects == 0 {
 		findings = append(findings, inconclusive(nothingRestored))
 	}
@@ -158,7 +161,7 @@ func (a *Activities) backupGone(ctx context.Context, o *objects) (string, error)
 	return "", nil
 }
 
-// placed reports whether the namespace of the drill is there, and stays.
+// hasNamespace reports whether the namespace of the drill is there, and stays.
 func (o *objects) hasNamespace() bool {
 	return o.Namespace != nil && o.Namespace.DeletionTimestamp.IsZero()
 }

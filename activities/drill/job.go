@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/finalization"
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/verdict"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -36,7 +36,7 @@ func (a *Activities) checkJob(ctx context.Context, o *objects, step contract.Dri
 	}
 	switch late := o.View().Late; {
 	case !late:
-		return nil, &finalization.NotYetError{For: "the Job to end"}
+		return nil, &activities.NotYetError{For: "the Job to end"}
 	case len(pods) == 0:
 		return []finding{inconclusive("the Job did not run: its Pod was not created within %s", o.Drill.Spec.Timeout)}, nil
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"holdfast.dev/holdfast/activities/finalization"
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/restored"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -21,7 +21,7 @@ import (
 // checkWorkloads checks whether what was restored works.
 func (a *Activities) checkWorkloads(ctx context.Context, o *objects, _ contract.DrillStep) ([]finding, error) {
 	objects := &restored.Objects{
-		Client: finalization.Limited(a.Client), Namespace: o.Name, Restore: o.Name, Progress: func() { activity.RecordHeartbeat(ctx) },
+		Client: activities.Limited(a.Client), Namespace: o.Name, Restore: o.Name, Progress: func() { activity.RecordHeartbeat(ctx) },
 	}
 	states, err := objects.States(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *Activities) checkWorkloads(ctx context.Context, o *objects, _ contract.
 	case len(waits) == 0:
 		return findings, nil
 	case !late:
-		return nil, &finalization.NotYetError{For: summed(waits)}
+		return nil, &activities.NotYetError{For: summed(waits)}
 	}
 	why, err := a.podProblems(ctx, o)
 	return append(findings, why...), err
@@ -142,7 +142,7 @@ func (a *Activities) steady(ctx context.Context, o *objects) ([]finding, error) 
 		since := last.UTC().Format(time.TimeOnly)
 		return []finding{wrong("the Pods do not stay ready for %s: the last became ready at %s", steadyFor, since)}, nil
 	}
-	return nil, &finalization.NotYetError{For: "the Pods to stay ready"}
+	return nil, &activities.NotYetError{For: "the Pods to stay ready"}
 }
 
 // podProblems says why Pods of the drill do not run.

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/activities/digests"
 	"holdfast.dev/holdfast/activities/drill"
 	"holdfast.dev/holdfast/activities/drill/gather"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
@@ -17,7 +18,17 @@ func (w *World) Drills(folder string, now func() time.Time) *drill.Activities {
 	return &drill.Activities{
 		Cluster:  w.Backups.Cluster,
 		Gatherer: &gather.Gatherer{Reader: w.Client, ClusterID: Cluster, OADPNamespace: OADPNamespace, Now: now},
-		Restores: w.Restores.Gatherer, Buckets: w.Restores.Buckets, Finder: w.Finalizations(folder, now).Finder,
+		Restores: w.Restores.Gatherer, Buckets: w.Restores.Buckets, Stores: w.stores(folder),
+		Digests: &digests.Sets{Cluster: w.cluster, OADPNamespace: OADPNamespace},
+	}
+}
+
+// Digests returns the activities that record digests, over this world and a folder that stands for the bucket of every location.
+// now is the time, that of the machine if nil.
+func (w *World) Digests(folder string, now func() time.Time) *digests.Activities {
+	return &digests.Activities{
+		Sets:    digests.Sets{Cluster: w.cluster, OADPNamespace: OADPNamespace},
+		Backups: w.Backups.Gatherer, Stores: w.stores(folder), Now: now,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"gocloud.dev/blob/fileblob"
 
 	"holdfast.dev/holdfast/activities/finalization"
+	"holdfast.dev/holdfast/activities/stores"
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
@@ -17,12 +18,19 @@ func (w *World) Finalizations(folder string, now func() time.Time) *finalization
 	return &finalization.Activities{
 		Cluster: w.cluster,
 		Finder: &finalization.Finder{
-			Reader: w.Client, ClusterID: Cluster, OADPNamespace: OADPNamespace,
-			OpenLocation: func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
-				return openFolder(folder)
-			},
+			Reader: w.Client, ClusterID: Cluster, OADPNamespace: OADPNamespace, Stores: w.stores(folder),
 		},
 		Now: now,
+	}
+}
+
+// stores are those of a folder that stands for the bucket of every location.
+func (w *World) stores(folder string) *stores.Stores {
+	return &stores.Stores{
+		Reader: w.Client,
+		OpenLocation: func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
+			return openFolder(folder)
+		},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
@@ -19,9 +18,6 @@ import (
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
-
-// finalizationPoll is how often a waiting task runs again.
-const finalizationPoll = 5 * time.Second
 
 // Activities are the activities of a finalization.
 type Activities struct {
@@ -96,7 +92,7 @@ func (f *Activities) RunTask(ctx context.Context, step contract.FinalizationTask
 		return contract.FinalizationOutcome{Errors: contract.FinalizationLines{Velero: []string{errRestoreGone.Error()}}}, nil
 	}
 	outcome.Gone = gone
-	return outcome, Typed(err)
+	return outcome, err
 }
 
 // Publish adds the findings of the tasks to the results in the object store.
@@ -112,7 +108,7 @@ func (f *Activities) Publish(
 	if errors.Is(err, errRestoreGone) {
 		return contract.FinalizationPublished{Problem: errRestoreGone.Error()}, nil
 	}
-	return published, Typed(err)
+	return published, err
 }
 
 var errRestoreGone = errors.New("the Velero Restore is gone")
@@ -133,30 +129,18 @@ func (f *Activities) with(
 		return false, errRestoreGone
 	}
 	c := &Context{
-		Client: Limited(f.Client), NAR: subject.NAR, Restore: subject.Restore,
+		Client: activities.Limited(f.Client), NAR: subject.NAR, Restore: subject.Restore,
 		Expired:  !f.now().Before(deadline),
 		Progress: func() { activity.RecordHeartbeat(ctx) },
 		OpenStore: func(ctx context.Context) (*objectstore.Store, error) {
-			return f.Finder.Store(ctx, subject.Restore, subject.NAR.Namespace)
+			made, err := f.Finder.Stores.Backup(ctx, subject.Restore)
+			if err != nil {
+				return nil, err
+			}
+			return f.Finder.Stores.Open(ctx, made, subject.NAR.Namespace)
 		},
 	}
 	return false, errors.Join(do(c), c.Close())
-}
-
-// Typed gives errors their type: those of tasks that wait, which hold no slot of a worker meanwhile, and those of the object
-// store.
-func Typed(err error) error {
-	var notYet *NotYetError
-	if errors.As(err, &notYet) {
-		return temporal.NewApplicationErrorWithOptions(notYet.Error(), contract.ErrorNotYet, temporal.ApplicationErrorOptions{
-			Category: temporal.ApplicationErrorCategoryBenign, NextRetryDelay: finalizationPoll,
-		})
-	}
-	var problem *objectstore.Error
-	if errors.As(err, &problem) {
-		return temporal.NewApplicationErrorWithCause(problem.Error(), contract.ErrorObjectStore, problem)
-	}
-	return err
 }
 
 // Record writes the status. It is no error if the object is gone.

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/stores"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
-	"holdfast.dev/holdfast/k8s/objectstore"
-	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -23,10 +22,8 @@ type Finder struct {
 	Reader        client.Reader
 	ClusterID     string
 	OADPNamespace string
-	// OpenLocation opens the bucket of a location, as clouds.Opener does.
-	OpenLocation func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error)
-	// Turns are shared by the whole process.
-	Turns Turns
+	// Stores read through Reader.
+	Stores *stores.Stores
 }
 
 // Subject is a tenant's object with the Velero Restore that was made for it.
@@ -59,57 +56,6 @@ func (f *Finder) Find(ctx context.Context, ref contract.ObjectRef) (*Subject, er
 	finder := velero.Finder{Reader: f.Reader, ClusterID: f.ClusterID, OADPNamespace: f.OADPNamespace}
 	found, err := finder.Restore(ctx, nar)
 	return &Subject{NAR: nar, Restore: found.Made}, err
-}
-
-// Store opens the object store that holds the backup from which a restore into the namespace was made. It returns a
-// *NotYetError while others have their turns at tenants' buckets.
-func (f *Finder) Store(ctx context.Context, made *velerov1.Restore, namespace string) (*objectstore.Store, error) {
-	backup, err := f.Backup(ctx, made)
-	if err != nil {
-		return nil, err
-	}
-	return f.StoreOf(ctx, backup, namespace)
-}
-
-// Backup reads the Velero Backup from which a restore was made.
-func (f *Finder) Backup(ctx context.Context, made *velerov1.Restore) (*velerov1.Backup, error) {
-	backup := &velerov1.Backup{}
-	key := types.NamespacedName{Namespace: made.Namespace, Name: made.Spec.BackupName}
-	return backup, f.get(ctx, key, backup, "Velero Backup")
-}
-
-// StoreOf is Store for a backup of the namespace.
-func (f *Finder) StoreOf(ctx context.Context, backup *velerov1.Backup, namespace string) (*objectstore.Store, error) {
-	location := &velerov1.BackupStorageLocation{}
-	key := types.NamespacedName{Namespace: backup.Namespace, Name: backup.Spec.StorageLocation}
-	if err := f.get(ctx, key, location, "BackupStorageLocation"); err != nil {
-		return nil, err
-	}
-	if !owner.Tenants(location) {
-		return f.OpenLocation(ctx, location)
-	}
-	giveBack, ok := f.Turns.take(namespace)
-	if !ok {
-		return nil, &NotYetError{For: "others to have read their files"}
-	}
-	store, err := f.OpenLocation(ctx, location)
-	if err != nil {
-		giveBack()
-		return nil, err
-	}
-	store.OnClose(giveBack)
-	return store, nil
-}
-
-func (f *Finder) get(ctx context.Context, key types.NamespacedName, object client.Object, kind string) error {
-	err := f.Reader.Get(ctx, key, object)
-	if apierrors.IsNotFound(err) {
-		return objectstore.Unusable("open the object store", fmt.Sprintf("there is no %s %s", kind, key.Name))
-	}
-	if err != nil {
-		return fmt.Errorf("get %s %s: %w", kind, key, err)
-	}
-	return nil
 }
 
 var errUnknownTask = errors.New("unknown task")

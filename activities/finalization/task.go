@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/restored"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/objectstore"
@@ -28,7 +29,7 @@ type TaskOf[Context any] interface {
 	// Timeout limits one attempt. Waiting is no part of an attempt.
 	Timeout() time.Duration
 	// Run does the work and returns its findings. Any part of it may have been done before, by an attempt whose result is lost.
-	// A *NotYetError means that it waits, any other error that a retry may succeed: it runs again. A problem that no retry
+	// A *activities.NotYetError means that it waits, any other error that a retry may succeed: it runs again. A problem that no retry
 	// solves, or that is left when the context has expired, is a finding.
 	Run(ctx context.Context, c Context) (Findings, error)
 }
@@ -81,15 +82,6 @@ func (c *Context) Store(ctx context.Context) (*objectstore.Store, error) {
 	return c.store, nil
 }
 
-// NotYetError says that a task waits.
-type NotYetError struct {
-	// For says for what.
-	For string
-}
-
-// Error implements error.
-func (e *NotYetError) Error() string { return "waits for " + e.For }
-
 // Limits of what one task can report: all of it goes through Temporal's history.
 const (
 	maxLines     = 200
@@ -126,7 +118,7 @@ const moreLines = "and %d more"
 // wait any longer, else another attempt.
 func (c *Context) storeProblem(found *Findings, err error) error {
 	var problem *objectstore.Error
-	var notYet *NotYetError
+	var notYet *activities.NotYetError
 	switch {
 	case errors.As(err, &notYet) && c.Expired:
 		add(&found.Errors.Velero, "the backup's files could not be read in time: it waited for %s", notYet.For)

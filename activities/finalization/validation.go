@@ -8,6 +8,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/restored"
 	"holdfast.dev/holdfast/k8s/policy/restorespec"
 )
@@ -46,7 +47,7 @@ func (validationTask) Run(ctx context.Context, c *Context) (Findings, error) {
 		}
 	}
 	if len(waits) > 0 {
-		return found, &NotYetError{For: summed(waits)}
+		return found, &activities.NotYetError{For: summed(waits)}
 	}
 	comparison, err := c.compare(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
@@ -81,7 +82,7 @@ func TestWhatIsNotReadyIsWaitedForAndThenReported(t *testing.T) {
 			s := newScene(t, test.object.DeepCopyObject().(client.Object))
 			s.lists(nil, nil)
 			_, err := s.run(validationTask{})
-			var waits *NotYetError
+			var waits *activities.NotYetError
 			assert.Equal(t, test.warning != "", errors.As(err, &waits), "waits while there is time: %v", err)
 
 			s.Expired = true

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
@@ -57,7 +58,7 @@ func (volumesTask) Run(ctx context.Context, c *Context) (Findings, error) {
 		case claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName != "":
 			bound = append(bound, claim)
 		case usage.Binds(claim) && !c.Expired: // the validation decides whether that is a problem
-			waits = &NotYetError{For: "PersistentVolumeClaim " + claim.Name + " to be bound"}
+			waits = &activities.NotYetError{For: "PersistentVolumeClaim " + claim.Name + " to be bound"}
 		}
 	}
 	if len(bound) > 0 { // else the object store need not be read

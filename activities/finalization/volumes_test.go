@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/k8s/objectstore"
 )
 
@@ -152,7 +153,7 @@ func TestItWaitsForAClaimThatWillBeBound(t *testing.T) {
 			s.Expired = test.expired
 			s.putVolumes(info("data", wanted), info("more", wanted))
 			found, err := s.run(volumesTask{})
-			var waits *NotYetError
+			var waits *activities.NotYetError
 			assert.Equal(t, test.waits, errors.As(err, &waits))
 			if !test.waits {
 				require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,7 @@ import (
 // What is backed up here does not run: test/drills has a kubelet stand-in, and the Job of a tenant.
 var drillScenarios = []scenario{{
 	name:   "a drill",
+	drills: true,
 	before: backedUpForDrill,
 	act:    (*testCase).beginDrill,
 	want:   "Ended",
@@ -43,6 +45,7 @@ var drillScenarios = []scenario{{
 	newer: true,
 }, {
 	name:   "a drill that is deleted",
+	drills: true,
 	before: backedUpForDrill,
 	act: func(c *testCase) {
 		c.beginDrill()
@@ -63,12 +66,31 @@ var drillScenarios = []scenario{{
 	},
 	inLong: true,
 	newer:  true,
+}, {
+	name:   "create while drills are on",
+	drills: true,
+	before: backedUp, // the key of all digests is made with the first backup
+	act:  func(c *testCase) { c.backUpAs("later") },
+	want: "Completed",
+	done: (*testCase).completed, // and its workflow has ended
+	check: func(c *testCase, e effects) {
+		assert.Equal(c.t, 1, occurrencesOf(e.Writes, "create configmaps NAMESPACE-later-UUID-digests"))
+		assert.Equal(c.t, 1, occurrencesOf(e.Writes, "patch backups NAMESPACE-later-UUID"))
+	},
+	sample: []string{"worker after regular record-digests"},
+	newer:  true,
 }}
 
-// backedUpForDrill brings the case to where there is a backup, drills are allowed, and a worker makes their namespaces. Earlier builds
-// do not know the policy: rollouts have another one.
+// allowDrills has the administrator's policy allow drills until the test ends. Earlier builds do not know it: rollouts have another
+// one.
+func allowDrills(t *testing.T, r *rig) {
+	t.Helper()
+	setPolicy(t, r, "drills: {enabled: true}")
+	t.Cleanup(func() { setPolicy(t, r, "{}") })
+}
+
+// backedUpForDrill brings the case to where there is a backup, and a worker makes the namespaces of drills.
 func backedUpForDrill(c *testCase) {
-	setPolicy(c.t, c.rig, "drills: {enabled: true}")
 	require.NoError(c.t, c.StartDrillWorker(c.t.Context()))
 	backedUp(c)
 }

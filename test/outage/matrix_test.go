@@ -65,6 +65,12 @@ func TestKilledAnywhere(t *testing.T) {
 		t.Run("own", func(t *testing.T) { eachScenario(t, r, inTurns) })
 		t.Run("temporal", func(t *testing.T) { killTemporal(t, r, inTurns) })
 	})
+	t.Run("with drills", func(t *testing.T) {
+		allowDrills(t, r)
+		drills := func(s scenario) bool { return s.drills }
+		t.Run("own", func(t *testing.T) { eachScenario(t, r, drills) })
+		t.Run("temporal", func(t *testing.T) { killTemporal(t, r, drills) })
+	})
 	t.Run("without Velero", func(t *testing.T) {
 		without := func(s scenario) bool { return s.withoutVelero }
 		velero := r.stack.Component(env.Velero)
@@ -91,7 +97,7 @@ func TestKilledAnywhere(t *testing.T) {
 }
 
 // ordinary reports whether a scenario needs nothing that others do not bear.
-func ordinary(s scenario) bool { return !s.withoutVelero && !s.inTurns }
+func ordinary(s scenario) bool { return !s.withoutVelero && !s.inTurns && !s.drills }
 
 // eachScenario runs scenarios undisturbed, and those cases in which a worker or watcher is killed: each has its own. Cases in turns
 // run one after the other: a queue reads the objects of the whole Kubernetes cluster, and would give turns to those of another case.

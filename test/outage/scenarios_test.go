@@ -20,6 +20,8 @@ type scenario struct {
 	withoutVelero bool
 	// inTurns: the administrator's policy gives one turn at a time as long as cases of the scenario run.
 	inTurns bool
+	// drills: the administrator's policy allows drills as long as cases of the scenario run, so that digests are recorded, too.
+	drills bool
 	// inLong: it runs in make test-long only; every activity is in another one too.
 	inLong bool
 	// sample are the disturbances that every run of the tests has.

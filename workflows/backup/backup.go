@@ -1,6 +1,8 @@
 package backup
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/call"
@@ -21,7 +23,7 @@ var Kind = kinds.Of(entity.Kind[*contract.BackupInput, contract.BackupStep, cont
 	Kind: contract.KindBackup, Read: contract.RefreshBackup,
 	Activities: contract.Names(
 		contract.StartBackup, contract.CheckVeleroStall, contract.AdmitBackup, contract.MarkBackupDeleting,
-		contract.RequestDeletion, contract.WithdrawBackup, contract.DeleteVeleroObjects, contract.ReleaseBackup,
+		contract.RequestDeletion, contract.WithdrawBackup, contract.DeleteVeleroObjects, contract.ReleaseBackup, contract.RecordDigests,
 	),
 	Settled: Settled, Next: next, Awaited: awaited, Begin: begin,
 	Phases: func(v contract.BackupView) (string, string) { return v.Phase, v.Velero.Phase },
@@ -41,7 +43,23 @@ type backupRun struct {
 	*run
 	turn  turns.Held
 	retry *retryTimer
+	// digests are being recorded; nil if not.
+	digests *recording
 }
+
+// recording is an activity that reads an archive.
+type recording struct {
+	done workflow.Future
+	stop workflow.CancelFunc
+}
+
+const (
+	// digestsTimeout limits one attempt to read the archive, and digestsHeartbeat is how long it takes until the attempt is
+	// repeated after its worker was killed. maxDigestsRetry is longer than usual, since an attempt reads a whole file.
+	digestsTimeout   = 6 * time.Minute
+	digestsHeartbeat = 10 * time.Second
+	maxDigestsRetry  = time.Minute
+)
 
 // retryTimer runs until a refused deletion is requested again. Signals must not delay it, so it outlasts them.
 type retryTimer struct {
@@ -56,7 +74,7 @@ func begin(_ workflow.Context, r *run) error {
 	r.Do, r.Passed, r.Drain, r.Wait = b.do, b.settleTurn, b.drain, b.wait
 	watch := stall.Watch(r.Options, contract.CheckVeleroStall, contract.BackupStep{Ref: r.In.Ref},
 		func() bool { return r.View.Velero.Phase == stall.InProgress })
-	r.Waiters = []entity.Waiter{watch, b.awaitRetry}
+	r.Waiters = []entity.Waiter{watch, b.awaitRetry, b.awaitDigests}
 	return nil
 }
 
@@ -118,4 +136,31 @@ func (b *backupRun) awaitRetry(ctx workflow.Context, selector workflow.Selector)
 	if retry := b.retry; retry != nil {
 		selector.AddFuture(retry.timer, func(workflow.Future) { retry.due = true })
 	}
+}
+
+// awaitDigests is an entity.Waiter. While digests are due it has them recorded, and ends a wait when they are. Nothing waits for
+// that, and who deletes the backup ends it: an archive may take minutes, and its object store may be away for hours.
+func (b *backupRun) awaitDigests(ctx workflow.Context, selector workflow.Selector) {
+	due := digestsDue(b.View)
+	switch {
+	case due && b.digests == nil:
+		reading, stop := workflow.WithCancel(ctx)
+		retry := call.Retry()
+		retry.MaximumInterval = maxDigestsRetry
+		b.digests = &recording{stop: stop, done: call.Start(reading, workflow.ActivityOptions{
+			StartToCloseTimeout: digestsTimeout, HeartbeatTimeout: digestsHeartbeat, RetryPolicy: retry,
+		}, contract.RecordDigests, contract.BackupStep{Ref: b.In.Ref})}
+	case !due && b.digests != nil:
+		b.digests.stop()
+		b.digests = nil
+	}
+	if b.digests == nil {
+		return
+	}
+	selector.AddFuture(b.digests.done, func(done workflow.Future) {
+		if err := done.Get(ctx, nil); err != nil {
+			workflow.GetLogger(ctx).Warn("cannot record digests of the archive", "error", err)
+		}
+		b.digests = nil
+	})
 }

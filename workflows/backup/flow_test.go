@@ -121,3 +121,39 @@ func TestTheVerdictOfADrillIsShownOnce(t *testing.T) {
 	require.Equal(t, []string{"refresh-backup ", "refresh-backup weekly", "refresh-backup ", "refresh-backup "}, drills)
 	require.True(t, meta.IsStatusConditionTrue(s.World.Read(workflowtest.Backup).Status.Conditions, "Verified"))
 }
+
+// While drills are off a backup takes no more steps than that: TestAPlainBackupTakesFewSteps.
+func TestDigestsAreRecordedWhileDrillsAreOn(t *testing.T) {
+	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
+	s.World.Policy.Drills.Enabled = true
+	s.World.Digests(t.TempDir(), nil).Register(s)
+	ran := ran(s)
+	s.After(time.Second, workflowtest.Velero("Completed"))
+	runBackup(t, s)
+	assert.Equal(t, map[string]int{contract.RefreshBackup.Name: 3, contract.RecordDigests.Name: 1}, ran)
+	made := s.World.Velero(fake.VeleroName(workflowtest.Backup))
+	assert.Contains(t, made.Annotations[holdfastv1alpha1.AnnotationDigests], "not recorded", "the world has no storage location")
+}
+
+// An archive in a bucket that does not answer delays nothing: the backup is served meanwhile, and its deletion ends the reading.
+func TestNothingWaitsForDigests(t *testing.T) {
+	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
+	s.World.Policy.Drills.Enabled = true
+	over := make(chan struct{})
+	s.RegisterActivityWithOptions(func(context.Context, contract.BackupStep) error {
+		<-over
+		return nil
+	}, activity.RegisterOptions{Name: contract.RecordDigests.Name})
+	var cancelled []string
+	s.SetOnActivityCanceledListener(func(info *activity.Info) { cancelled = append(cancelled, info.ActivityType.Name) })
+	s.After(time.Second, workflowtest.Velero("Completed"))
+	s.After(2*time.Second, edit(deleteBackup))
+	s.After(3*time.Second, func(w *fake.World) {
+		assert.Len(t, w.Requests(), 1, "the deletion was requested of Velero")
+		w.AnswerRequests("")
+		close(over)
+	})
+	runBackup(t, s)
+	assert.Nil(t, s.World.Read(workflowtest.Backup))
+	assert.Equal(t, []string{contract.RecordDigests.Name}, cancelled)
+}

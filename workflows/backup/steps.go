@@ -117,6 +117,9 @@ func awaited(v contract.BackupView) string {
 			v.Velero.Phase, v.Velero.ItemsBackedUp, v.Velero.TotalItems, velero)
 	case v.Velero.Running:
 		return fmt.Sprintf("**%s:** Velero works on %s.", v.Velero.Phase, velero)
+	case digestsDue(v):
+		return fmt.Sprintf("**%s:** Holdfast records digests of the archive of %s, by which a drill finds changes. The pending activity "+
+			"shows the last error.", v.Velero.Phase, velero)
 	case v.Velero.Phase != "" && v.Velero.Phase != "New" && v.Velero.Phase != "Queued":
 		return fmt.Sprintf("**%s:** waits for Velero to finish %s. This release of Holdfast does not know that phase of Velero's; "+
 			"an administrator should update it.", v.Velero.Phase, velero)
@@ -153,7 +156,12 @@ func Settled(v contract.BackupView) bool {
 	case !v.Velero.Exists:
 		return v.AbsenceReported
 	}
-	return v.Finalizer && v.Velero.Finished && Mirrored(v)
+	return v.Finalizer && v.Velero.Finished && Mirrored(v) && !v.Velero.DigestsDue
+}
+
+// digestsDue reports whether digests of a complete backup are to be recorded.
+func digestsDue(v contract.BackupView) bool {
+	return v.Velero.DigestsDue && !v.BeingDeleted && !v.DeleteBackup && !v.ForceDelete
 }
 
 // Mirrored reports whether the status repeats Velero's phase.

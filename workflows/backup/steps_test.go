@@ -20,7 +20,7 @@ func views(check func(contract.BackupView)) {
 					DeleteBackup: bits(n, 0), ForceDelete: bits(n, 1), BeingDeleted: bits(n, 2), NamespaceTerminating: bits(n, 3),
 					Finalizer: bits(n, 4), SpecValidated: bits(n, 5), Accepted: bits(n, 6), EverCreated: bits(n, 7),
 					AbsenceReported: bits(n, 8), VerdictDue: bits(n, 16),
-					Velero:        contract.VeleroBackupView{Exists: bits(n, 9), Finished: bits(n, 10), Running: bits(n, 11), Unstarted: bits(n, 15)},
+					Velero:        contract.VeleroBackupView{Exists: bits(n, 9), Finished: bits(n, 10), Running: bits(n, 11), Unstarted: bits(n, 15), DigestsDue: bits(n, 10) && bits(n, 16)},
 					DeleteRequest: contract.DeleteRequestView{Exists: bits(n, 12), Failed: bits(n, 13)},
 				}
 				if bits(n, 14) {

@@ -17,6 +17,9 @@ var (
 	DeleteVeleroObjects = backupActivity{"delete-velero-objects", "Delete the Velero objects, keep the data"}
 	ReleaseBackup       = backupActivity{"release-backup", "Remove the finalizer"}
 
+	// RecordDigests reads the backup's archive. It is no step: nothing waits for it.
+	RecordDigests = Activity[BackupStep, None]{"record-digests", "Record digests of the objects in the archive"}
+
 	// AdmitBackup validates a spec that was edited after the creation, and adopts a Velero Backup that exists already.
 	AdmitBackup = backupActivity{"admit-backup", "Validate the spec"}
 )
@@ -114,6 +117,8 @@ type VeleroBackupView struct {
 	// ItemsBackedUp and TotalItems are Velero's progress.
 	ItemsBackedUp int `json:"itemsBackedUp,omitempty"`
 	TotalItems    int `json:"totalItems,omitempty"`
+	// DigestsDue: the backup is complete, and digests of its objects are still to be recorded.
+	DigestsDue bool `json:"digestsDue,omitempty"`
 	// Stalled: the object store holds the finished backup, and Velero has not updated its Backup for --velero-stall-timeout.
 	Stalled bool `json:"stalled,omitempty"`
 }

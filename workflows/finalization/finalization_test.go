@@ -277,7 +277,7 @@ func TestATaskThatCanNeverBeDoneIsAnErrorAndTheOthersGoOn(t *testing.T) {
 func TestAStoreThatStaysAwayIsAnError(t *testing.T) {
 	a := newAftermath(t, velerov1.RestorePhaseCompleted)
 	result, err := a.finalize(func(_ *workflowtest.Scenario, f *finalization.Activities) {
-		f.Finder.OpenLocation = awayLocation
+		f.Finder.Stores.OpenLocation = awayLocation
 	})
 	require.NoError(t, err)
 	assert.Equal(t, contract.FinalizationResult{Phase: "PartiallyFailed", Errors: 2}, result)

@@ -7,7 +7,6 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/restore/tasks"
 	"holdfast.dev/holdfast/activities/fdb/tools"
-	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -39,7 +38,7 @@ func (t *Tools) Finalize(
 	defer cancel()
 	found, err := task.Run(limited, reach.taskContext(*plan, trouble, !time.Now().Before(step.Deadline)))
 	outcome.Warnings, outcome.Errors = found.Warnings, found.Errors
-	return outcome, finalization.Typed(err)
+	return outcome, err
 }
 
 // taskContext returns what tasks need; trouble says why the destination cannot be queried.

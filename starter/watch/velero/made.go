@@ -4,13 +4,14 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/starter/watch/caches"
 	"holdfast.dev/holdfast/starter/watch/trim"
 )
 
 var veleroBackups = caches.New(caches.Kind{
-	InOADP: true, Phase: velero.PhaseOf,
+	InOADP: true, Phase: velero.PhaseOf, Keys: []string{holdfastv1alpha1.AnnotationDigests},
 }, func(kept, of *velerov1.Backup) {
 	kept.Spec.StorageLocation = trim.Name(of.Spec.StorageLocation)
 	kept.Status = velerov1.BackupStatus{

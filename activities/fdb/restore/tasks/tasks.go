@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/finalization"
 	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
@@ -125,7 +126,7 @@ func (c *Context) wait(forWhat, format string, values ...any) (finalization.Find
 	if c.Expired {
 		return failing(format, values...)
 	}
-	return finalization.Findings{}, &finalization.NotYetError{For: forWhat}
+	return finalization.Findings{}, &activities.NotYetError{For: forWhat}
 }
 
 func failing(format string, values ...any) (finalization.Findings, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/restore/tasks"
-	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -62,7 +62,7 @@ func TestWhatIsCheckedAfterARestore(t *testing.T) {
 				},
 			}
 			found, err := task.Run(t.Context(), c)
-			var notYet *finalization.NotYetError
+			var notYet *activities.NotYetError
 			assert.Equal(t, tt.waits, errors.As(err, &notYet), "%v", err)
 			assert.Equal(t, tt.errs, found.Errors.Count() > 0)
 			assert.Equal(t, tt.warns, found.Warnings.Count() > 0)

@@ -42,6 +42,13 @@ const (
 	// LabelRecordedPlan on a Velero Backup is the UID of the BackupPlan that made its NonAdminBackup. Tenants cannot write it: it
 	// decides what a plan's retention may delete.
 	LabelRecordedPlan = "holdfast.dev/recorded-plan-uid"
+	// AnnotationDigests on a Velero Backup says whether Holdfast has recorded digests of its objects: DigestsDue, DigestsRecorded,
+	// or why there are none.
+	AnnotationDigests = "holdfast.dev/digests"
+	// DigestsDue says that they are recorded when Velero has completed the backup.
+	DigestsDue = "due"
+	// DigestsRecorded says that they are in ConfigMap `<name of the Velero Backup>-digests`.
+	DigestsRecorded = "recorded"
 )
 
 // MaxRunNow is how many bytes of the value of AnnotationRunNow count: it is copied to the status, and caches keep no more.

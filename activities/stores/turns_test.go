@@ -1,4 +1,4 @@
-package finalization
+package stores
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestOneTenantTakesOneTurn(t *testing.T) {
-	var turns Turns
+	var turns turns
 	giveBack, ok := turns.take("team-0")
 	require.True(t, ok)
 	_, again := turns.take("team-0")
@@ -22,16 +22,4 @@ func TestOneTenantTakesOneTurn(t *testing.T) {
 	giveBack()
 	_, fourth = turns.take("team-3")
 	assert.True(t, fourth)
-}
-
-// Who waits for a turn in vain is told so when time is up.
-func TestAWaitForATurnEnds(t *testing.T) {
-	c := &Context{Expired: true}
-	var found Findings
-	waits := &NotYetError{For: "other restores to have read their files"}
-	require.NoError(t, c.storeProblem(&found, waits))
-	assert.Equal(t, []string{"the backup's files could not be read in time: it waited for other restores to have read their files"},
-		found.Errors.Velero)
-	c.Expired = false
-	require.ErrorIs(t, c.storeProblem(&found, waits), waits)
 }

@@ -1,4 +1,4 @@
-package finalization
+package activities
 
 import (
 	"context"
