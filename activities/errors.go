@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"holdfast.dev/holdfast/k8s/objectstore"
 	"holdfast.dev/holdfast/k8s/policy/check"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -32,7 +31,7 @@ func asApplicationError(err error) error {
 	var unusable *check.UnusableError
 	var already *temporal.ApplicationError
 	var notYet *NotYetError
-	var problem *objectstore.Error
+	var ofStore interface{ OfObjectStore() }
 	switch {
 	case err == nil:
 		return nil
@@ -42,8 +41,8 @@ func asApplicationError(err error) error {
 		return temporal.NewApplicationErrorWithOptions(notYet.Error(), contract.ErrorNotYet, temporal.ApplicationErrorOptions{
 			Category: temporal.ApplicationErrorCategoryBenign, NextRetryDelay: notYetPoll,
 		})
-	case errors.As(err, &problem):
-		return temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorObjectStore, problem)
+	case errors.As(err, &ofStore): // objectstore.Error: this package needs no drivers of clouds
+		return temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorObjectStore, err)
 	case errors.As(err, &unusable):
 		return temporal.NewApplicationErrorWithCause(err.Error(), contract.ErrorPolicyUnusable, err)
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):

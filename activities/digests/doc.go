@@ -7,4 +7,4 @@ package digests
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups,verbs=get;patch
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backupstoragelocations,verbs=get
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,verbs=get;create;patch
-// +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=secrets,verbs=get;create
+// +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=secrets,verbs=create

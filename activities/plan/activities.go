@@ -37,6 +37,8 @@ func (a *Activities) Register(registry worker.ActivityRegistry) {
 	a.register(registry, contract.RecordPlanBackups, a.RecordBackups)
 	a.register(registry, contract.DeletePlanBackup, a.DeleteBackup)
 	a.register(registry, contract.ExtendPlanBackup, a.ExtendBackup)
+	a.register(registry, contract.MakePlanDrill, a.MakeDrill)
+	a.register(registry, contract.DeletePlanDrill, a.DeleteDrill)
 	activities.RegisterEffect(registry, contract.SignalPlan, a.Signal)
 }
 
@@ -230,59 +232,6 @@ func (s *subject) applyRun(nab *oadpv1alpha1.NonAdminBackup, at time.Time) {
 	}
 	s.made = &contract.PlanBackup{Name: nab.Name, UID: string(nab.UID)}
 	applyRun(s.Plan, nab.Name, at)
-}
-
-// view is what the workflow decides by.
-func (s *subject) view() contract.PlanView {
-	j, p := s.judge, s.Plan
-	if p == nil {
-		return contract.PlanView{}
-	}
-	v := contract.PlanView{
-		Found: true, Ready: j.Refused == "", Why: j.Refused, Paused: string(s.Paused), Objective: string(j.Objective),
-		MadeNow: s.made, Recorded: s.recorded, Stored: s.stored(), Schedule: s.schedule,
-	}
-	if v.MadeNow == nil {
-		v.MadeNow = s.madeBefore()
-	}
-	if !j.Passed.Make.IsZero() {
-		v.Due = j.Passed.Make.Unix()
-	}
-	requested := holdfastv1alpha1.RequestedRun(p.Annotations)
-	v.RunNow = v.Ready && requested != "" && requested != p.Status.HandledRunNow
-	if p.Status.NextRun != nil {
-		v.NextRun = p.Status.NextRun.Unix()
-	}
-	if j.LastGood != nil {
-		v.LastGood = j.LastGood.begin().Unix()
-	}
-	for _, b := range s.Backups {
-		if spec := b.Object.Spec; b.Made && (spec.DeleteBackup || spec.ForceDeleteBackup) && !b.undeletable() {
-			v.Deleting++
-		}
-	}
-	if v.Ready && v.Deleting == 0 {
-		v.Delete = s.deletion()
-	}
-	v.Extend = s.extension()
-	v.WakeIn = time.Hour
-	if wake := s.judge.Wake; !wake.IsZero() { // the extension may be the next that is due
-		v.WakeIn = max(0, wake.Sub(s.now))
-	}
-	return v
-}
-
-// deletion is the backup that is to be deleted next: one that no rule keeps, or the object of one that Velero removed long ago.
-func (s *subject) deletion() string {
-	if keep := s.Keep; keep != nil && !keep.DryRun && len(s.judge.Retention.Due) > 0 {
-		return s.judge.Retention.Due[0].Name
-	}
-	for _, b := range s.Backups {
-		if s.removable(b) {
-			return b.Object.Name
-		}
-	}
-	return ""
 }
 
 // used are the backups that a restore or a download reads, by name; it lists them only if something is to be deleted.

@@ -6,6 +6,7 @@ package plan
 
 // +kubebuilder:rbac:groups=holdfast.dev,resources=backupplans,verbs=get;list
 // +kubebuilder:rbac:groups=holdfast.dev,resources=backupplans/status,verbs=patch
+// +kubebuilder:rbac:groups=holdfast.dev,resources=restoredrills,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminbackups,verbs=get;list;create;patch;delete
 // +kubebuilder:rbac:groups=oadp.openshift.io,resources=nonadminrestores;nonadmindownloadrequests,verbs=list
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups,verbs=get;list;patch

@@ -22,6 +22,11 @@ const (
 	eventResumed   = "Resumed"
 	eventDeletion  = "BackupDeleted"
 	eventExtension = "BackupExtended"
+
+	eventDrill        = "DrillCreated"
+	eventDrillRefused = "DrillRefused"
+	eventDrillSkipped = "DrillSkipped"
+	eventDrillsMissed = "DrillsMissed"
 )
 
 // recordChanges writes Events about what a new status says.
@@ -38,6 +43,7 @@ func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdf
 	if after.Counts.Skipped > before.Counts.Skipped {
 		a.Record(p, corev1.EventTypeWarning, eventSkipped, "Schedule", "a run was due while the last backup was not finished")
 	}
+	a.recordDrills(p, before.Drills)
 	switch after.Paused {
 	case before.Paused:
 	case "":
@@ -51,7 +57,7 @@ func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdf
 			continue
 		}
 		severity := corev1.EventTypeWarning
-		if is.Status == metav1.ConditionTrue {
+		if is.Status == metav1.ConditionTrue && !refusesDrills(is.Reason) {
 			severity = corev1.EventTypeNormal
 		}
 		a.Record(p, severity, is.Reason, "Judge", "%s", is.Message)
@@ -78,4 +84,31 @@ func (a *Activities) recordDeletion(p *holdfastv1alpha1.BackupPlan, name, why st
 func (a *Activities) recordExtension(p *holdfastv1alpha1.BackupPlan, name string, until time.Time) {
 	a.Record(p, corev1.EventTypeNormal, eventExtension, "Retain", "minGood keeps NonAdminBackup %s: it expires at %s now", name,
 		until.UTC().Format(time.RFC3339))
+}
+
+// recordDrills writes Events about drills that were not made.
+func (a *Activities) recordDrills(p *holdfastv1alpha1.BackupPlan, before *holdfastv1alpha1.PlanDrills) {
+	after := p.Status.Drills
+	if after == nil {
+		return
+	}
+	if before == nil {
+		before = &holdfastv1alpha1.PlanDrills{}
+	}
+	if missed := after.Missed - before.Missed; missed > 0 {
+		a.Record(p, corev1.EventTypeWarning, eventDrillsMissed, "Drill", "%d drills were due and not made within %s", missed,
+			p.Spec.StartingDeadline)
+	}
+	if after.Skipped > before.Skipped && after.LastSkipped != nil {
+		a.Record(p, corev1.EventTypeWarning, eventDrillSkipped, "Drill", "a drill was due and not made: %s", after.LastSkipped.Why)
+	}
+}
+
+func (a *Activities) recordDrill(p *holdfastv1alpha1.BackupPlan, drill *holdfastv1alpha1.RestoreDrill, refusal string) {
+	if drill == nil {
+		a.Record(p, corev1.EventTypeWarning, eventDrillRefused, "Drill", "no drill was made: %s", refusal)
+		return
+	}
+	a.Record(p, corev1.EventTypeNormal, eventDrill, "Drill", "created RestoreDrill %s of NonAdminBackup %s", drill.Name,
+		drill.Spec.BackupName)
 }

@@ -44,6 +44,8 @@ type Objects struct {
 	Keep *holdfastv1alpha1.Keep
 	// Backups are the NonAdminBackups with the plan's label and UID, whether it has made them or not.
 	Backups []Backup
+	// Drills are the RestoreDrills with the plan's label and UID, newest first. They are read only if the plan makes drills.
+	Drills []holdfastv1alpha1.RestoreDrill
 	// Paused says who has paused the plan.
 	Paused holdfastv1alpha1.PausedBy
 }
@@ -105,7 +107,8 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 		}
 		o.Backups = append(o.Backups, made)
 	}
-	return o, nil
+	o.Drills, err = g.drills(ctx, plan)
+	return o, err
 }
 
 // lost reads whether a backup that is not recorded yet has no Velero Backup: of the recorded ones that is known. Until its own

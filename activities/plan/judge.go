@@ -42,8 +42,12 @@ type Judgement struct {
 	Content *holdfastv1alpha1.Content
 	// LastGood is the newest good backup; nil if there is none.
 	LastGood *Backup
+	// LastVerified is the newest verified backup; nil if there is none.
+	LastVerified *holdfastv1alpha1.VerifiedRun
 	// Objective is empty without one.
-	Objective plan.Verdict
+	Objective plan.Judged
+	// Drills are zero without drills.
+	Drills Drills
 	// Wake is when something is due without an event.
 	Wake time.Time
 }
@@ -53,12 +57,14 @@ func Judge(o *Objects, used map[string]string, now time.Time) Judgement {
 	var j Judgement
 	schedule := j.admit(o, now)
 	j.LastGood, j.Content = o.lastGood(), content.Judge(o.Plan.Status.Content, o.goodRuns())
+	j.LastVerified = o.lastVerified()
 	if j.Refused == "" {
 		j.Gap = longestGap(schedule, now)
 		j.Runs = o.runs(schedule, now)
 		j.Passed = j.Runs.Judge(now)
 		j.Wake = j.Runs.Next(now).Add(wakeGrace)
 		j.retain(o, used, now)
+		j.judgeDrills(o, now)
 	}
 	j.judgeObjective(o, now)
 	return j
@@ -91,10 +97,6 @@ const wakeGrace = time.Minute
 
 func (o *Objects) runs(schedule due.Schedule, now time.Time) plan.Runs {
 	p := o.Plan
-	var most *time.Duration
-	if p.Spec.Jitter != "" {
-		most = new(duration(p.Spec.Jitter))
-	}
 	names := map[string]bool{}
 	for _, b := range o.Backups {
 		names[b.Object.Name] = true
@@ -103,7 +105,7 @@ func (o *Objects) runs(schedule due.Schedule, now time.Time) plan.Runs {
 	handled, since := handledOf(p, now)
 	return plan.Runs{
 		Schedule: schedule,
-		Jitter:   due.Jitter(string(p.UID), most, schedule.Period(now)),
+		Jitter:   jitterOf(p, schedule, now),
 		Deadline: deadlineOf(&p.Spec),
 		Handled:  handled, Since: since,
 		Paused: o.Paused != "",
@@ -111,6 +113,15 @@ func (o *Objects) runs(schedule due.Schedule, now time.Time) plan.Runs {
 			last != nil && last.state() == retention.Unfinished && !last.deleting() && !last.gone(),
 		Made: func(at time.Time) bool { return names[contract.PlanRunName(p.Name, at)] },
 	}
+}
+
+// jitterOf is how much later than due the runs of a plan begin, or its drills.
+func jitterOf(p *holdfastv1alpha1.BackupPlan, schedule due.Schedule, now time.Time) time.Duration {
+	var most *time.Duration
+	if p.Spec.Jitter != "" {
+		most = new(duration(p.Spec.Jitter))
+	}
+	return due.Jitter(string(p.UID), most, schedule.Period(now))
 }
 
 func deadlineOf(spec *holdfastv1alpha1.BackupPlanSpec) time.Duration {
@@ -134,7 +145,7 @@ func handledOf(p *holdfastv1alpha1.BackupPlan, now time.Time) (handled, since ti
 	refused := ready != nil && ready.Status == metav1.ConditionFalse
 	schedule := p.Status.HandledSchedule
 	switch {
-	case schedule != scheduleOf(&p.Spec) && (schedule != "" || refused), handled.After(now.Add(skewMost)):
+	case schedule != scheduleOf(p.Spec.Schedule, p.Spec.TimeZone) && (schedule != "" || refused), handled.After(now.Add(skewMost)):
 		return now, now
 	case refused:
 		return handled, now.Add(-deadlineOf(&p.Spec))
@@ -142,9 +153,9 @@ func handledOf(p *holdfastv1alpha1.BackupPlan, now time.Time) (handled, since ti
 	return handled, now.Add(-missedFor)
 }
 
-// scheduleOf is what the due times of a plan are computed from.
-func scheduleOf(spec *holdfastv1alpha1.BackupPlanSpec) string {
-	return strings.Join(append(strings.Fields(spec.Schedule), spec.TimeZone), " ")
+// scheduleOf is what the due times of a plan, or of its drills, are computed from.
+func scheduleOf(schedule, zone string) string {
+	return strings.Join(append(strings.Fields(schedule), zone), " ")
 }
 
 // newest is the newest backup that the plan has made. One that only says so must not hold up a run.
@@ -162,10 +173,13 @@ func (o *Objects) newest() *Backup {
 }
 
 // dueOf is when a backup was due, as its annotation says.
-func dueOf(b Backup) time.Time {
-	at, err := time.Parse(time.RFC3339, b.Object.Annotations[holdfastv1alpha1.AnnotationDue])
+func dueOf(b Backup) time.Time { return dueAt(b.Object) }
+
+// dueAt is when an object that a plan has made was due.
+func dueAt(made metav1.Object) time.Time {
+	at, err := time.Parse(time.RFC3339, made.GetAnnotations()[holdfastv1alpha1.AnnotationDue])
 	if err != nil {
-		return b.Object.CreationTimestamp.Time
+		return made.GetCreationTimestamp().Time
 	}
 	return at
 }
@@ -178,27 +192,6 @@ func (o *Objects) lastGood() *Backup {
 		}
 	}
 	return newest
-}
-
-func (j *Judgement) judgeObjective(o *Objects, now time.Time) {
-	if o.Plan.Spec.Objective == nil {
-		return
-	}
-	objective := plan.Objective{
-		RecoveryPoint: duration(o.Plan.Spec.Objective.RecoveryPoint), Created: o.Plan.CreationTimestamp.Time, Paused: o.Paused != "",
-	}
-	if j.LastGood != nil {
-		objective.LastGood = j.LastGood.begin()
-	}
-	verdict, changes := objective.Judge(now)
-	j.Objective = verdict
-	j.wakeBy(changes)
-}
-
-func (j *Judgement) wakeBy(at time.Time) {
-	if !at.IsZero() && (j.Wake.IsZero() || at.Before(j.Wake)) {
-		j.Wake = at
-	}
 }
 
 // ttl is the time to live of the plan's backups, and whether the administrator enforces it. It is 0 if nobody has named one and

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,6 +175,15 @@ func readers(ctx context.Context, reader client.Reader, namespace string) (map[s
 	for _, nadr := range downloads.Items {
 		if nadr.DeletionTimestamp.IsZero() {
 			used[nadr.Spec.Target.Name] = "NonAdminDownloadRequest " + nadr.Name
+		}
+	}
+	drills := &holdfastv1alpha1.RestoreDrillList{}
+	if err := reader.List(ctx, drills, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list RestoreDrills of namespace %s: %w", namespace, err)
+	}
+	for _, drill := range drills.Items {
+		if drill.Status.Phase != holdfastv1alpha1.DrillEnded {
+			used[cmp.Or(drill.Status.Backup, drill.Spec.BackupName)] = "RestoreDrill " + drill.Name
 		}
 	}
 	return used, nil

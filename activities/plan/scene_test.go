@@ -85,6 +85,7 @@ func (s *scene) run() *oadpv1alpha1.NonAdminBackup {
 func (s *scene) ends(nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhase) {
 	s.t.Helper()
 	begin, expires := metav1.NewTime(s.now), metav1.NewTime(s.now.Add(cmp.Or(nab.Spec.BackupSpec.TTL.Duration, 720*time.Hour)))
+	completed := metav1.NewTime(s.now.Add(30 * time.Second))
 	name := owner.NACUUID(fake.Cluster, nab.Namespace, nab.Name, string(nab.UID))
 	made := &velerov1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
@@ -92,7 +93,7 @@ func (s *scene) ends(nab *oadpv1alpha1.NonAdminBackup, phase velerov1.BackupPhas
 			Labels:      map[string]string{oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue, oadpv1alpha1.NabOriginNACUUIDLabel: name},
 			Annotations: map[string]string{oadpv1alpha1.NabOriginNamespaceAnnotation: nab.Namespace, oadpv1alpha1.NabOriginNameAnnotation: nab.Name},
 		},
-		Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: &begin, Expiration: &expires},
+		Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: &begin, CompletionTimestamp: &completed, Expiration: &expires},
 	}
 	if s.items > 0 {
 		made.Status.Progress = &velerov1.BackupProgress{TotalItems: s.items, ItemsBackedUp: s.items}

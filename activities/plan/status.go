@@ -52,6 +52,8 @@ func apply(o *Objects, j Judgement, now time.Time) {
 			status.LastGood.Expires = &metav1.Time{Time: at}
 		}
 	}
+	status.LastVerified = j.LastVerified
+	applyDrills(o, j, now)
 	status.Counts.Stored = int64(o.stored())
 	switch {
 	case j.Refused == "":
@@ -76,7 +78,7 @@ func applyPassed(status *holdfastv1alpha1.BackupPlanStatus, passed plan.Passed, 
 	if passed.Handled.After(p.CreationTimestamp.Time) {
 		status.HandledDue = &metav1.Time{Time: passed.Handled}
 	}
-	status.HandledSchedule = scheduleOf(&p.Spec)
+	status.HandledSchedule = scheduleOf(p.Spec.Schedule, p.Spec.TimeZone)
 	for _, at := range passed.Missed {
 		countMissed(status, at)
 	}
@@ -105,30 +107,10 @@ func applyReady(o *Objects, j Judgement) {
 			message += fmt.Sprintf("; keep needs ttl %s, which each backup gets", ttl)
 		}
 	}
+	if d := j.Drills; d.Refused != "" {
+		reason, message = d.Reason, fmt.Sprintf("no drills are made: %s; %s", d.Refused, message)
+	}
 	setCondition(o.Plan, holdfastv1alpha1.ConditionReady, metav1.ConditionTrue, reason, message)
-}
-
-func applyObjective(p *holdfastv1alpha1.BackupPlan, j Judgement) {
-	if p.Spec.Objective == nil {
-		meta.RemoveStatusCondition(&p.Status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
-		return
-	}
-	point := p.Spec.Objective.RecoveryPoint
-	status, message := metav1.ConditionFalse, ""
-	switch j.Objective {
-	case plan.Met:
-		status, message = metav1.ConditionTrue, "the newest good backup is younger than "+point
-	case plan.Stale:
-		begin := j.LastGood.begin().UTC().Format(time.RFC3339)
-		message = fmt.Sprintf("the newest good backup began at %s, more than %s ago", begin, point)
-	case plan.NeverSucceeded:
-		message = "there is no good backup, and the plan is older than " + point
-	case plan.Unknown:
-		status, message = metav1.ConditionUnknown, "there is no good backup yet, and the plan is younger than "+point
-	case plan.Paused:
-		status, message = metav1.ConditionUnknown, "the plan is paused, and its newest good backup is absent or older than "+point
-	}
-	setCondition(p, holdfastv1alpha1.ConditionObjectiveMet, status, string(j.Objective), message)
 }
 
 // applyRecent shows how the newest runs are, and counts those that have ended since they were last shown.

@@ -254,6 +254,7 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 		"holdfast_velero_restores deleting": 0, "holdfast_velero_restores finished": 0, "holdfast_velero_restores unknown": 0,
 		"holdfast_plans ready": 0, "holdfast_plans paused": 0, "holdfast_plans not_ready": 0, "holdfast_plans new": 0,
 		"holdfast_objectives_missed BackupPlan": 0, "holdfast_plans_overdue": 0, "holdfast_plans_less_content": 0,
+		"holdfast_plan_verifications_missed": 0,
 	}
 	assert.Equal(t, want, scraped())
 
@@ -276,11 +277,14 @@ func TestTheCensusIsTakenAtEachScrape(t *testing.T) {
 	census.FoundationDB.OldestRestorable, census.FoundationDB.OldestFailure = time.Unix(1_780_000_180, 0), time.Unix(1_780_000_240, 0)
 	census.Plans = metrics.PlanCensus{
 		Plans: map[metrics.PlanState]int{metrics.PlanReady: 7}, ObjectivesMissed: 8, Overdue: 9, LessContent: 10,
+		VerificationsMissed: 11, OldestVerified: time.Unix(1_780_000_420, 0),
 		OldestGood: time.Unix(1_780_000_300, 0), OldestPending: time.Unix(1_780_000_360, 0),
-		Each: []metrics.PlanSeries{{Namespace: "shop", Name: "nightly", Missed: true, LastGood: time.Unix(1_780_000_300, 0)}},
+		Each: []metrics.PlanSeries{{Namespace: "shop", Name: "nightly", Missed: true, LastGood: time.Unix(1_780_000_300, 0), LastVerified: time.Unix(1_780_000_420, 0)}},
 	}
 	want["holdfast_plans ready"], want["holdfast_objectives_missed BackupPlan"], want["holdfast_plans_overdue"] = 7, 8, 9
-	want["holdfast_plans_less_content"] = 10
+	want["holdfast_plans_less_content"], want["holdfast_plan_verifications_missed"] = 10, 11
+	want["holdfast_plan_oldest_verified_timestamp_seconds"] = 1_780_000_420
+	want["holdfast_plan_last_verified_timestamp_seconds shop nightly"] = 1_780_000_420
 	want["holdfast_plan_oldest_good_timestamp_seconds"] = 1_780_000_300
 	want["holdfast_plan_retention_oldest_pending_timestamp_seconds"] = 1_780_000_360
 	want["holdfast_plan_objective_missed shop nightly"], want["holdfast_plan_last_good_timestamp_seconds shop nightly"] = 1, 1_780_000_300

@@ -32,6 +32,9 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Action + ": " + e.Reason }
 
+// OfObjectStore marks the error for activities, which give each error its type.
+func (*Error) OfObjectStore() {}
+
 // Unwrap returns ErrNotFound, ErrUnusable or nil. The original error is not kept: it may hold secrets.
 func (e *Error) Unwrap() error { return e.kind }
 

@@ -32,6 +32,7 @@ var functions = map[string]any{
 	"clock":       func(at time.Time) string { return at.Format("2006-01-02 15:04") },
 	"span":        func(seconds int64) string { return duration.HumanDuration(time.Duration(seconds) * time.Second) },
 	"good":        goodText,
+	"verified":    verifiedText,
 	"bytes":       bytesText,
 	"class":       classOf,
 	"dayClass":    dayClass,

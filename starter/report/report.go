@@ -65,6 +65,8 @@ type Namespace struct {
 	velero.Holding
 	Protection Protection `json:"protection"`
 	Backups    int        `json:"backups"`
+	// Verified is the newest backup that a drill has verified; nil if none has.
+	Verified *holdfastv1alpha1.VerifiedRun `json:"verified,omitempty"`
 	// Quota is what it uses of its limits; nil if it has none.
 	Quota *velero.Quota `json:"quota,omitempty"`
 }
@@ -156,10 +158,11 @@ func (r *Report) addNamespaces(o Objects) {
 	for i := range o.Quotas {
 		quotas[o.Quotas[i].Namespace] = &o.Quotas[i]
 	}
+	newest := verified(o)
 	for _, holding := range o.Holdings {
 		row := Namespace{
 			Holding: holding, Backups: backups[holding.Namespace], Quota: quotas[holding.Namespace],
-			Protection: r.protection(holding, objectives[holding.Namespace]),
+			Protection: r.protection(holding, objectives[holding.Namespace]), Verified: newest[holding.Namespace],
 		}
 		r.Summary[row.Protection]++
 		r.Namespaces = append(r.Namespaces, row)

@@ -62,6 +62,9 @@ func objects() report.Objects {
 	old := restore
 	old.CreationTimestamp = metav1.NewTime(ago(1000 * time.Hour))
 	partly := velero.Holding{Namespace: "half", Workloads: 1, LastPartly: new(ago(time.Hour)), LeftOut: []string{"secrets", "all but a|b"}}
+	hourly := plan("bank", "hourly", metav1.ConditionFalse,
+		holdfastv1alpha1.Day{Date: "2026-11-24", Good: 2, Missed: 3}, holdfastv1alpha1.Day{Date: "2025-01-01", Good: 9})
+	hourly.Status.LastVerified = &holdfastv1alpha1.VerifiedRun{Name: "gone", Time: metav1.NewTime(ago(90 * time.Hour))}
 	return report.Objects{
 		Cluster: "west", Databases: []fdbv1alpha1.FoundationDBBackup{database},
 		Holdings: []velero.Holding{
@@ -79,11 +82,15 @@ func objects() report.Objects {
 		}},
 		Plans: []holdfastv1alpha1.BackupPlan{
 			plan("shop", "nightly", metav1.ConditionTrue, holdfastv1alpha1.Day{Date: "2026-11-24", Good: 1}, holdfastv1alpha1.Day{Date: "2026-11-23", Failed: 1}),
-			plan("bank", "hourly", metav1.ConditionFalse, holdfastv1alpha1.Day{Date: "2026-11-24", Good: 2, Missed: 3}, holdfastv1alpha1.Day{Date: "2025-01-01", Good: 9}),
+			hourly,
 		},
 		Backups: []oadpv1alpha1.NonAdminBackup{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nightly-1"},
-			Status:     oadpv1alpha1.NonAdminBackupStatus{VeleroBackup: &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{}}},
+			Status: oadpv1alpha1.NonAdminBackupStatus{
+				VeleroBackup: &oadpv1alpha1.VeleroBackup{Status: &velerov1.BackupStatus{CompletionTimestamp: new(metav1.NewTime(ago(time.Hour)))}},
+				Conditions:   []metav1.Condition{{Type: holdfastv1alpha1.ConditionVerified, Status: metav1.ConditionTrue}},
+				LastDrill:    &oadpv1alpha1.BackupDrill{Name: "weekly", Concluded: metav1.NewTime(noon), RestoreSeconds: 9, ReadySeconds: 3},
+			},
 		}},
 		Volumes: []velerov1.PodVolumeBackup{{Status: velerov1.PodVolumeBackupStatus{
 			Progress: shared.DataMoveOperationProgress{TotalBytes: 3 << 30},
@@ -116,6 +123,13 @@ func TestAReportSaysWhoIsProtected(t *testing.T) {
 	assert.Equal(t, report.Stored{Backups: 1, VolumeBytes: 3 << 30}, r.Stored)
 	require.Len(t, r.Restores, 1, "the other one is older than the report")
 	assert.Equal(t, "Completed", r.Restores[0].Result)
+	verified := map[string]string{}
+	for _, row := range r.Namespaces {
+		if row.Verified != nil {
+			verified[row.Namespace] = row.Verified.Name
+		}
+	}
+	assert.Equal(t, map[string]string{"shop": "nightly-1", "bank": "gone"}, verified, "a plan remembers one that is gone")
 	require.Len(t, r.Approvals, 1)
 	assert.Equal(t, "carol", r.Approvals[0].By)
 }

@@ -26,6 +26,7 @@ type listedPlan struct {
 	Schedule  string                    `json:"schedule"`
 	Paused    holdfastv1alpha1.PausedBy `json:"paused,omitempty"`
 	LastGood  *metav1.Time              `json:"lastGood,omitempty"`
+	Verified  *metav1.Time              `json:"lastVerified,omitempty"`
 	NextRun   *metav1.Time              `json:"nextRun,omitempty"`
 	Objective string                    `json:"objective,omitempty"`
 }
@@ -34,6 +35,7 @@ var planColumns = operator.ColumnsOf(func(p listedPlan) operator.Listed { return
 	operator.NewColumn("SCHEDULE", func(p listedPlan) string { return terminal.Printable(p.Schedule) }),
 	operator.NewColumn("PAUSED", func(p listedPlan) string { return string(p.Paused) }),
 	operator.NewColumn("LAST-GOOD", func(p listedPlan) string { return operator.Moment(p.LastGood) }),
+	operator.NewColumn("LAST-VERIFIED", func(p listedPlan) string { return operator.Moment(p.Verified) }),
 	operator.NewColumn("NEXT-RUN", func(p listedPlan) string { return operator.Moment(p.NextRun) }),
 	operator.NewColumn("OBJECTIVE", func(p listedPlan) string { return p.Objective }),
 )
@@ -47,6 +49,9 @@ func planRow(plan *holdfastv1alpha1.BackupPlan, of operator.Listed) listedPlan {
 	}
 	if status.LastGood != nil {
 		row.LastGood = &status.LastGood.Time
+	}
+	if status.LastVerified != nil {
+		row.Verified = &status.LastVerified.Time
 	}
 	return row
 }
@@ -110,12 +115,18 @@ func (d *describedPlan) Print(out io.Writer) error {
 	if good := d.Status.LastGood; good != nil {
 		sheet.Line("Last good", good.Name+" of "+operator.Moment(&good.Time)+until(good.Expires))
 	}
+	if v := d.Status.LastVerified; v != nil {
+		sheet.Line("Last verified", fmt.Sprintf("%s of %s; verified at %s, restored in %d s, ready %d s later", v.Name,
+			operator.Moment(&v.Time), operator.Moment(&v.Verified), v.RestoreSeconds, v.ReadySeconds))
+	}
 	if c := d.Status.Content; c != nil && c.Newest != nil {
 		sheet.Line("Content", holds(c))
 	}
 	if objective := d.Spec.Objective; objective != nil {
 		sheet.Line("Objective", objective.RecoveryPoint)
+		sheet.Line("Objective of drills", objective.Verified)
 	}
+	d.printDrills(sheet)
 	for _, run := range d.Status.Recent {
 		sheet.Line("Run "+run.Name, strings.TrimSpace("due "+operator.Moment(&run.Time)+" "+run.Phase))
 	}
@@ -163,4 +174,20 @@ func showRetention[B any](sheet operator.Sheet, verdict string, backups []B, say
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	sheet.Line(verdict, strings.Join(lines, "\n"))
+}
+
+func (d *describedPlan) printDrills(sheet operator.Sheet) {
+	spec, drills := d.Spec.Drill, d.Status.Drills
+	if spec == nil || drills == nil {
+		return
+	}
+	sheet.Line("Drills",
+		fmt.Sprintf("%s: %d made, %d missed, %d skipped", spec.Schedule, drills.Made, drills.Missed, drills.Skipped))
+	sheet.Line("Next drill", operator.Moment(drills.Next))
+	if last := drills.Last; last != nil {
+		sheet.Line("Last drill", strings.TrimSpace(fmt.Sprintf("%s of %s: %s %s", last.Name, last.Backup, last.Phase, last.Verified)))
+	}
+	if skipped := drills.LastSkipped; skipped != nil {
+		sheet.Line("Last skipped drill", operator.Moment(&skipped.Time)+": "+skipped.Why)
+	}
 }

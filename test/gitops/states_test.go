@@ -212,15 +212,18 @@ func plans() map[string]situation {
 	}
 	ready := condition("Ready", "True", holdfastv1alpha1.ReasonScheduled)
 	all := map[string]situation{
-		"a plan without its Schedule":   {object: plan(condition("Ready", "Unknown", holdfastv1alpha1.ReasonUnscheduled)), kstatus: inProgress},
-		"a plan that is scheduled":      {object: plan(ready), kstatus: current},
-		"a plan that keeps too long":    {object: plan(condition("Ready", "True", holdfastv1alpha1.ReasonKeepExceedsTTL)), kstatus: current},
-		"a plan that cannot be carried": {object: plan(condition("Ready", "False", holdfastv1alpha1.ReasonInvalid)), kstatus: failed},
-		"a plan that is not allowed":    {object: plan(condition("Ready", "False", holdfastv1alpha1.ReasonForbidden)), kstatus: failed},
+		"a plan without its Schedule":        {object: plan(condition("Ready", "Unknown", holdfastv1alpha1.ReasonUnscheduled)), kstatus: inProgress},
+		"a plan that is scheduled":           {object: plan(ready), kstatus: current},
+		"a plan that keeps too long":         {object: plan(condition("Ready", "True", holdfastv1alpha1.ReasonKeepExceedsTTL)), kstatus: current},
+		"a plan that cannot be carried":      {object: plan(condition("Ready", "False", holdfastv1alpha1.ReasonInvalid)), kstatus: failed},
+		"a plan whose drills cannot be made": {object: plan(condition("Ready", "True", holdfastv1alpha1.ReasonDrillInvalid)), kstatus: current},
+		"a plan whose drills are too many":   {object: plan(condition("Ready", "True", holdfastv1alpha1.ReasonDrillForbidden)), kstatus: current},
+		"a plan that is not allowed":         {object: plan(condition("Ready", "False", holdfastv1alpha1.ReasonForbidden)), kstatus: failed},
 	}
 	// The results of its backups say nothing about the plan itself.
 	for _, reason := range []string{
 		holdfastv1alpha1.ReasonMet, holdfastv1alpha1.ReasonStale, holdfastv1alpha1.ReasonNeverSucceeded,
+		holdfastv1alpha1.ReasonVerificationStale, holdfastv1alpha1.ReasonNeverVerified,
 		holdfastv1alpha1.ReasonUnknown, holdfastv1alpha1.ReasonPaused,
 	} {
 		all["a plan with the objective "+reason] = situation{object: plan(ready, condition("ObjectiveMet", "False", reason)), kstatus: current}

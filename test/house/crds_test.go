@@ -70,7 +70,7 @@ func TestKindsAreServedUnderTheNamesPeopleUse(t *testing.T) {
 	}{
 		holdfastv1alpha1.KindBackupPlan: {
 			holdfastv1alpha1.GroupVersion, holdfastv1alpha1.ResourceBackupPlans, "bplan",
-			[]string{"Schedule", "Paused", "Last-Good", "Next-Run", "Objective", "Ready", "Reason"},
+			[]string{"Schedule", "Paused", "Last-Good", "Last-Verified", "Next-Run", "Objective", "Ready", "Reason"},
 		},
 		holdfastv1alpha1.KindRestoreDrill: {
 			holdfastv1alpha1.GroupVersion, holdfastv1alpha1.ResourceRestoreDrills, "drill",

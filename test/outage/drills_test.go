@@ -70,9 +70,9 @@ var drillScenarios = []scenario{{
 	name:   "create while drills are on",
 	drills: true,
 	before: backedUp, // the key of all digests is made with the first backup
-	act:  func(c *testCase) { c.backUpAs("later") },
-	want: "Completed",
-	done: (*testCase).completed, // and its workflow has ended
+	act:    func(c *testCase) { c.backUpAs("later") },
+	want:   "Completed",
+	done:   (*testCase).completed, // and its workflow has ended
 	check: func(c *testCase, e effects) {
 		assert.Equal(c.t, 1, occurrencesOf(e.Writes, "create configmaps NAMESPACE-later-UUID-digests"))
 		assert.Equal(c.t, 1, occurrencesOf(e.Writes, "patch backups NAMESPACE-later-UUID"))

@@ -156,6 +156,8 @@ var leftOut = map[string]string{
 	contract.SynchronizeBackups.Name: "comes by a Schedule, for all namespaces at once; each of its writes is judged by a live read, " +
 		"and what a run has not come to is the next one's (TestAProcessThatDiesBeforeTheMarkIsMadeUpFor)",
 	contract.ExtendPlanBackup.Name: "comes by the clock, a week before a backup expires; it sets one time, and is repeated if that was not written",
+	contract.MakePlanDrill.Name:    "comes by the clock; a drill that an attempt has made is found by its name (TestADrillThatIsRepeatedFindsItsOwn)",
+	contract.DeletePlanDrill.Name:  "as make-plan-drill; it deletes one object, by its UID",
 	contract.StartDrillJob.Name:    "needs a node: test/drills kills the workers while the Job runs (TestKilledAtEveryPhaseADrillEndsTheSame)",
 	contract.FindTurns.Name:        "comes at the start of a queue, and by the clock; it only reads, and each kill of a queue has it begin anew",
 	contract.KeepDefaultPlans.Name: "as synchronize-backups; each of its writes stands by itself, and the next pass makes up for it",

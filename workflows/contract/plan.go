@@ -24,6 +24,8 @@ var (
 	RecordPlanBackups = planActivity{"record-plan-backups", "Record on Velero Backups which plan has made them, and refresh"}
 	DeletePlanBackup  = planActivity{"delete-plan-backup", "Delete a backup that no rule of keep names"}
 	ExtendPlanBackup  = planActivity{"extend-plan-backup", "Postpone the expiration of a backup that only minGood keeps"}
+	MakePlanDrill     = planActivity{"make-plan-drill", "Make the RestoreDrill that is due"}
+	DeletePlanDrill   = planActivity{"delete-plan-drill", "Delete a RestoreDrill that is over and not among the newest"}
 )
 
 // SignalPlan signals the workflow of a plan that its Schedule has started a run.
@@ -85,6 +87,8 @@ type PlanStep struct {
 	Schedule *PlanSchedule `json:"schedule,omitempty"`
 	// Backup is what DeletePlanBackup and ExtendPlanBackup act on, by name.
 	Backup string `json:"backup,omitempty"`
+	// Drill is what DeletePlanDrill deletes, by name.
+	Drill string `json:"drill,omitempty"`
 }
 
 // PlanView is what decides the next step for a BackupPlan.
@@ -104,6 +108,10 @@ type PlanView struct {
 	Delete string `json:"delete,omitempty"`
 	// Extend is the backup whose expiration is to be moved on now.
 	Extend string `json:"extend,omitempty"`
+	// DrillDue is the due time of the drill that is to be made now, in Unix seconds.
+	DrillDue int64 `json:"drillDue,omitempty"`
+	// DeleteDrill is the drill that is to be deleted now.
+	DeleteDrill string `json:"deleteDrill,omitempty"`
 	// Schedule is the plan's Schedule as it is now known.
 	Schedule *PlanSchedule `json:"schedule,omitempty"`
 	// MadeNow is the NonAdminBackup that RunPlan has made.
@@ -112,9 +120,10 @@ type PlanView struct {
 	Recorded []string `json:"recorded,omitempty"`
 	// WakeIn is how long nothing is due if nothing happens.
 	WakeIn time.Duration `json:"wakeIn,omitempty"`
-	// NextRun and LastGood are for people, in Unix seconds.
-	NextRun  int64 `json:"nextRun,omitempty"`
-	LastGood int64 `json:"lastGood,omitempty"`
+	// NextRun, LastGood and LastVerified are for people, in Unix seconds.
+	NextRun      int64 `json:"nextRun,omitempty"`
+	LastGood     int64 `json:"lastGood,omitempty"`
+	LastVerified int64 `json:"lastVerified,omitempty"`
 	// Objective is the reason of the condition ObjectiveMet.
 	Objective string `json:"objective,omitempty"`
 	// Stored is how many backups it has, Deleting how many of those are being deleted.
@@ -143,8 +152,8 @@ const (
 	planRunLayout  = "20060102150405"
 )
 
-// PlanRunName is the name of the NonAdminBackup of a run: `<plan>-<due time in UTC>`. The name of a plan that is too long for
-// that is cut, and a hash of it added.
+// PlanRunName is the name of the NonAdminBackup of a run, and of the RestoreDrill that is due then: `<plan>-<due time in UTC>`.
+// The name of a plan that is too long for that is cut, and a hash of it added.
 func PlanRunName(plan string, due time.Time) string {
 	stamp := "-" + due.UTC().Format(planRunLayout)
 	if len(plan)+len(stamp) > maxPlanRunName {

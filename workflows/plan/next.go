@@ -15,10 +15,14 @@ func next(v contract.PlanView) activity {
 	switch {
 	case v.Ready && (v.Due != 0 || v.RunNow):
 		return contract.RunPlan
+	case v.Ready && v.DrillDue != 0:
+		return contract.MakePlanDrill
 	case v.Extend != "":
 		return contract.ExtendPlanBackup
 	case v.Delete != "":
 		return contract.DeletePlanBackup
+	case v.DeleteDrill != "":
+		return contract.DeletePlanDrill
 	}
 	return activity{}
 }
@@ -38,6 +42,9 @@ func have(v contract.PlanView) string {
 	text := fmt.Sprintf("Stored: %d backups.", v.Stored)
 	if v.LastGood != 0 {
 		text += fmt.Sprintf(" Newest good backup: %s.", details.Stamp(v.LastGood))
+	}
+	if v.LastVerified != 0 {
+		text += fmt.Sprintf(" Newest verified backup: %s.", details.Stamp(v.LastVerified))
 	}
 	if v.Objective != "" {
 		text += fmt.Sprintf(" Objective: %s.", v.Objective)

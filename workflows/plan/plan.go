@@ -17,8 +17,11 @@ import (
 // the end of the objective.
 var Kind = kinds.Of(entity.Kind[*contract.PlanInput, contract.PlanStep, contract.PlanView]{
 	Kind: contract.KindPlan, Read: contract.RefreshPlan,
-	Activities: contract.Names(contract.RunPlan, contract.RecordPlanBackups, contract.DeletePlanBackup, contract.ExtendPlanBackup),
-	Settled:    Settled, Next: next, Awaited: awaited, Phases: phases, Begin: begin,
+	Activities: contract.Names(
+		contract.RunPlan, contract.RecordPlanBackups, contract.DeletePlanBackup, contract.ExtendPlanBackup, contract.MakePlanDrill,
+		contract.DeletePlanDrill,
+	),
+	Settled: Settled, Next: next, Awaited: awaited, Phases: phases, Begin: begin,
 	Waits: contract.PlanView{Found: true, Ready: true, WakeIn: time.Hour},
 })
 
@@ -84,6 +87,8 @@ func (r *planRun) do(ctx workflow.Context, step activity) (contract.PlanView, er
 		in.Backup = r.View.Delete
 	case contract.ExtendPlanBackup:
 		in.Backup = r.View.Extend
+	case contract.DeletePlanDrill:
+		in.Drill = r.View.DeleteDrill
 	}
 	view, err := perform(ctx, r.Options.Limits, step, in)
 	if err == nil {

@@ -42,8 +42,8 @@ func Exposed(t testing.TB) map[string]dto.MetricType {
 			},
 			Turns: map[metrics.TurnLane]metrics.TurnsWaiting{{Pool: "any", Name: "any"}: {}},
 			Plans: metrics.PlanCensus{
-				OldestGood: time.Unix(1, 0), OldestPending: time.Unix(1, 0),
-				Each: []metrics.PlanSeries{{Namespace: "any", Name: "any", LastGood: time.Unix(1, 0)}},
+				OldestGood: time.Unix(1, 0), OldestVerified: time.Unix(1, 0), OldestPending: time.Unix(1, 0),
+				Each: []metrics.PlanSeries{{Namespace: "any", Name: "any", LastGood: time.Unix(1, 0), LastVerified: time.Unix(1, 0)}},
 			},
 		}
 	})))

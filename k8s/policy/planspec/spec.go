@@ -2,6 +2,7 @@ package planspec
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,18 @@ func Defaulted(spec holdfastv1alpha1.BackupPlanSpec) holdfastv1alpha1.BackupPlan
 	spec = *spec.DeepCopy()
 	spec.StartingDeadline = cmp.Or(spec.StartingDeadline, holdfastv1alpha1.DefaultStartingDeadline)
 	spec.ConcurrencyPolicy = cmp.Or(spec.ConcurrencyPolicy, holdfastv1alpha1.ConcurrencySkip)
+	if drill := spec.Drill; drill != nil {
+		drill.Timeout = cmp.Or(drill.Timeout, holdfastv1alpha1.DefaultDrillTimeout)
+		drill.KeepOnFailure = cmp.Or(drill.KeepOnFailure, holdfastv1alpha1.DefaultDrillKeepOnFailure)
+		for _, check := range []**bool{&drill.Checks.Objects, &drill.Checks.WorkloadsReady} {
+			if *check == nil {
+				*check = new(true)
+			}
+		}
+		if job := drill.Checks.Job; job != nil {
+			job.Template.Raw = canonical(job.Template.Raw)
+		}
+	}
 	if keep := spec.Keep; keep != nil {
 		if keep.MinGood == nil {
 			keep.MinGood = new(int32(holdfastv1alpha1.DefaultMinGood))
@@ -48,6 +61,29 @@ func Defaulted(spec holdfastv1alpha1.BackupPlanSpec) holdfastv1alpha1.BackupPlan
 		}
 	}
 	return spec
+}
+
+// canonical is JSON in the one form that encoding/json gives it: the API server and the policy's YAML have forms of their own.
+func canonical(text []byte) []byte {
+	var value any
+	if json.Unmarshal(text, &value) != nil {
+		return text
+	}
+	same, err := json.Marshal(value)
+	if err != nil {
+		return text
+	}
+	return same
+}
+
+// ForbiddenDrills says why the administrator does not allow the drills of a plan, and what is allowed; empty if they are allowed.
+// interval is the shortest time between two of them.
+func ForbiddenDrills(name string, spec *holdfastv1alpha1.BackupPlanSpec, rules policy.Own, interval time.Duration) string {
+	least := rules.Plans.MinInterval.Duration
+	if interval >= least || IsDefault(rules, name, spec) {
+		return ""
+	}
+	return fmt.Sprintf("drill.schedule makes drills %s apart; the administrator allows %s or more", interval, least)
 }
 
 // namedOlder is how many older plans a refusal names.

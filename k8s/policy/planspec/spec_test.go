@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -79,14 +80,46 @@ func TestWhatTheAdministratorEnforcesIsKept(t *testing.T) {
 
 // A tenant can name a plan like a default one, and mark it as one; what counts is that it is one.
 func TestTheRulesForTenantsDoNotApplyToDefaultPlans(t *testing.T) {
-	given := holdfastv1alpha1.BackupPlanSpec{Schedule: "@hourly", Keep: &keep{Last: 100}}
+	given := holdfastv1alpha1.BackupPlanSpec{
+		Schedule: "@hourly", Keep: &keep{Last: 100}, Drill: &holdfastv1alpha1.PlanDrill{Schedule: "@weekly"},
+	}
 	rules := policy.Own{
 		Plans:        policy.Plans{MaxKept: 1},
 		DefaultPlans: []policy.DefaultPlan{{Name: "nightly", NamespaceSelector: &metav1.LabelSelector{}, Spec: given}},
 	}
 	asStored := Defaulted(given)
+	assert.Equal(t, &holdfastv1alpha1.PlanDrill{
+		Schedule: "@weekly", Timeout: "30m", KeepOnFailure: "0s",
+		Checks: holdfastv1alpha1.DrillChecks{Objects: new(true), WorkloadsReady: new(true)},
+	}, asStored.Drill)
 	assert.Empty(t, Forbidden("nightly", &asStored, Context{Rules: rules}))
 	assert.NotEmpty(t, Forbidden("other", &asStored, Context{Rules: rules}))
+	rules.Plans.MinInterval.Duration = time.Hour
+	assert.Empty(t, ForbiddenDrills("nightly", &asStored, rules, time.Minute))
+	assert.NotEmpty(t, ForbiddenDrills("other", &asStored, rules, time.Minute))
 	asStored.Schedule = "* * * * *"
 	assert.NotEmpty(t, Forbidden("nightly", &asStored, Context{Rules: rules}))
+}
+
+func TestDrillsAreForbiddenMoreOftenThanRuns(t *testing.T) {
+	rules := policy.Own{Plans: policy.Plans{MinInterval: metav1.Duration{Duration: time.Hour}}}
+	spec := &holdfastv1alpha1.BackupPlanSpec{Schedule: "@daily", Drill: &holdfastv1alpha1.PlanDrill{Schedule: "*/30 * * * *"}}
+	assert.Equal(t, "drill.schedule makes drills 30m0s apart; the administrator allows 1h0m0s or more",
+		ForbiddenDrills("nightly", spec, rules, 30*time.Minute))
+	assert.Empty(t, ForbiddenDrills("nightly", spec, rules, time.Hour))
+	assert.Empty(t, ForbiddenDrills("nightly", spec, policy.Own{}, time.Minute))
+}
+
+// The API server stores a template in another form than the policy has it.
+func TestADefaultPlanIsRecognizedByWhatItsTemplateSays(t *testing.T) {
+	with := func(template string) holdfastv1alpha1.BackupPlanSpec {
+		return holdfastv1alpha1.BackupPlanSpec{Schedule: "0 2 * * *", Drill: &holdfastv1alpha1.PlanDrill{
+			Schedule: "0 3 * * 0",
+			Checks:   holdfastv1alpha1.DrillChecks{Job: &holdfastv1alpha1.DrillJob{Template: runtime.RawExtension{Raw: []byte(template)}}},
+		}}
+	}
+	rules := policy.Own{DefaultPlans: []policy.DefaultPlan{{Name: "nightly", Spec: with(`{"spec": {"containers": [{"name": "a", "image": "b"}]}}`)}}}
+	same, other := with(`{"spec":{"containers":[{"image":"b","name":"a"}]}}`), with(`{"spec":{"containers":[{"image":"c","name":"a"}]}}`)
+	assert.True(t, IsDefault(rules, "nightly", &same))
+	assert.False(t, IsDefault(rules, "nightly", &other))
 }

@@ -23,6 +23,7 @@ import (
 
 // restoreDrills keep what says whether a drill is over, and what it has shown of which backup.
 var restoreDrills = caches.New(caches.Kind{
+	Keys:  []string{holdfastv1alpha1.LabelPlan, holdfastv1alpha1.AnnotationPlanUID},
 	Phase: func(object client.Object) string { return string(object.(*holdfastv1alpha1.RestoreDrill).Status.Phase) },
 }, func(kept, of *holdfastv1alpha1.RestoreDrill) {
 	status := &of.Status

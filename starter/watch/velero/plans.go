@@ -30,7 +30,7 @@ var backupPlans = caches.New(caches.Kind{
 		Paused: spec.Paused,
 	}
 	if objective := spec.Objective; objective != nil {
-		kept.Spec.Objective = &holdfastv1alpha1.Objective{RecoveryPoint: trim.Name(objective.RecoveryPoint)}
+		kept.Spec.Objective = &holdfastv1alpha1.Objective{RecoveryPoint: trim.Name(objective.RecoveryPoint), Verified: trim.Name(objective.Verified)}
 	}
 	kept.Status = holdfastv1alpha1.BackupPlanStatus{
 		UID: trim.Name(status.UID), ObservedGeneration: status.ObservedGeneration, Paused: trim.Name(status.Paused),
@@ -39,6 +39,9 @@ var backupPlans = caches.New(caches.Kind{
 	}
 	if good := status.LastGood; good != nil {
 		kept.Status.LastGood = &holdfastv1alpha1.GoodRun{Name: trim.Name(good.Name), Time: good.Time, Expires: good.Expires}
+	}
+	if verified := status.LastVerified; verified != nil {
+		kept.Status.LastVerified = &holdfastv1alpha1.VerifiedRun{Name: trim.Name(verified.Name), Time: verified.Time}
 	}
 	if status.Retention != nil {
 		kept.Status.Retention = &holdfastv1alpha1.Retention{PendingSince: status.Retention.PendingSince}
@@ -70,16 +73,17 @@ func newPlans(env *Env) *plans {
 	p.Sources = []controllers.Source{
 		{Of: backupPlans, Events: p.events()},
 		{Of: nonAdminBackups, Events: p.backupEvents()},
+		{Of: restoreDrills, Events: p.drillEvents()},
 		{Of: caches.Namespaces, Events: p.namespaceEvents()},
 	}
 	return p
 }
 
-// planHint is the plan that a NonAdminBackup says has made it.
-func planHint(nab client.Object) (contract.ObjectRef, bool) {
-	name := nab.GetLabels()[holdfastv1alpha1.LabelPlan]
-	uid := nab.GetAnnotations()[holdfastv1alpha1.AnnotationPlanUID]
-	return contract.ObjectRef{Namespace: nab.GetNamespace(), Name: name, UID: uid}, name != "" && uid != ""
+// planHint is the plan that a NonAdminBackup or RestoreDrill says has made it.
+func planHint(made client.Object) (contract.ObjectRef, bool) {
+	name := made.GetLabels()[holdfastv1alpha1.LabelPlan]
+	uid := made.GetAnnotations()[holdfastv1alpha1.AnnotationPlanUID]
+	return contract.ObjectRef{Namespace: made.GetNamespace(), Name: name, UID: uid}, name != "" && uid != ""
 }
 
 // judge: what a plan has to do depends on the time and on its Schedule, so that only its workflow knows it. A new spec or request
@@ -128,16 +132,36 @@ func (p *plans) events() controllers.Events {
 	})
 }
 
-// backupEvents: what a plan decides by is how far its backups have come, whether they are held or being deleted, and that they
-// exist.
+// backupEvents: what a plan decides by is how far its backups have come, whether they are held or being deleted, that they exist,
+// and whether a drill has verified them.
 func (p *plans) backupEvents() controllers.Events {
 	return controllers.On(controllers.Deleted, func(before, after *oadpv1alpha1.NonAdminBackup) bool {
-		return controllers.Concerns(before, after) || progressOf(before) != progressOf(after)
-	}, func(_ context.Context, nab *oadpv1alpha1.NonAdminBackup, q controllers.Queue) {
-		if ref, named := planHint(nab); named {
-			p.Add(q, controllers.Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: true})
-		}
-	})
+		return controllers.Concerns(before, after) || progressOf(before) != progressOf(after) || lastDrill(before) != lastDrill(after)
+	}, func(_ context.Context, nab *oadpv1alpha1.NonAdminBackup, q controllers.Queue) { p.force(nab, q) })
+}
+
+// drillEvents: a plan follows its drills to their verdicts and to their ends.
+func (p *plans) drillEvents() controllers.Events {
+	return controllers.On(controllers.Deleted, func(before, after *holdfastv1alpha1.RestoreDrill) bool {
+		was, is := &before.Status, &after.Status
+		return (was.Concluded == nil) != (is.Concluded == nil) || (was.Ended == nil) != (is.Ended == nil)
+	}, func(_ context.Context, drill *holdfastv1alpha1.RestoreDrill, q controllers.Queue) { p.force(drill, q) })
+}
+
+// force has the plan that has made an object read it.
+func (p *plans) force(made client.Object, q controllers.Queue) {
+	if ref, named := planHint(made); named {
+		p.Add(q, controllers.Request{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID, Force: true})
+	}
+}
+
+// lastDrill is the last drill that has shown whether a backup is good.
+func lastDrill(nab *oadpv1alpha1.NonAdminBackup) string {
+	last := nab.Status.NewestDrill()
+	if last == nil {
+		return ""
+	}
+	return last.Name + last.Concluded.String()
 }
 
 // progressOf is how far a backup has come, as a plan counts it: each step is a signal, and a pass of the plan.

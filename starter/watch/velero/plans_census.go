@@ -19,9 +19,12 @@ func (p *plans) count(_ context.Context, census *metrics.Census) (func(*holdfast
 	return func(plan *holdfastv1alpha1.BackupPlan) {
 		status := &plan.Status
 		counted.Plans[planState(status)]++
-		missed := meta.IsStatusConditionFalse(status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
+		missed, verification := objectiveMissed(status)
 		if missed {
 			counted.ObjectivesMissed++
+		}
+		if verification {
+			counted.VerificationsMissed++
 		}
 		if status.NextRun != nil && now.Sub(status.NextRun.Time) > metrics.OverdueAfter {
 			counted.Overdue++
@@ -29,10 +32,14 @@ func (p *plans) count(_ context.Context, census *metrics.Census) (func(*holdfast
 		if status.Content != nil && status.Content.Less > 0 {
 			counted.LessContent++
 		}
-		series := metrics.PlanSeries{Namespace: plan.Namespace, Name: plan.Name, Missed: missed}
+		series := metrics.PlanSeries{Namespace: plan.Namespace, Name: plan.Name, Missed: missed || verification}
 		if status.LastGood != nil {
 			series.LastGood = status.LastGood.Time.Time
 			counted.OldestGood = earlier(counted.OldestGood, &status.LastGood.Time)
+		}
+		if status.LastVerified != nil {
+			series.LastVerified = status.LastVerified.Time.Time
+			counted.OldestVerified = earlier(counted.OldestVerified, &status.LastVerified.Time)
 		}
 		if status.Retention != nil {
 			counted.OldestPending = earlier(counted.OldestPending, status.Retention.PendingSince)
@@ -41,6 +48,16 @@ func (p *plans) count(_ context.Context, census *metrics.Census) (func(*holdfast
 			counted.Each = append(counted.Each, series)
 		}
 	}, nil
+}
+
+// objectiveMissed reports whether a plan's newest good backup is too old, or, if only that is, its newest verified one.
+func objectiveMissed(status *holdfastv1alpha1.BackupPlanStatus) (recovery, verification bool) {
+	met := meta.FindStatusCondition(status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
+	if met == nil || met.Status != metav1.ConditionFalse {
+		return false, false
+	}
+	verification = met.Reason == holdfastv1alpha1.ReasonVerificationStale || met.Reason == holdfastv1alpha1.ReasonNeverVerified
+	return !verification, verification
 }
 
 // earlier is the earlier of two times, of which each may be unknown.

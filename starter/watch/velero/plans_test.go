@@ -128,8 +128,32 @@ func TestABackupConcernsThePlanThatItNames(t *testing.T) {
 	}
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), asked("b-1"), asked("b-2")), "others go")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), asked("b-2"), asked("b-3")), "nothing new for the plan")
+	verified := edited(done, func(n *oadpv1alpha1.NonAdminBackup) {
+		n.Status.LastDrill = &oadpv1alpha1.BackupDrill{Name: "weekly", Concluded: begin}
+	})
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), inCache(t, done), inCache(t, verified)), "a drill has a verdict")
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), nab, nil), "it is gone")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), fake.NAB("own"), nil), "no plan's")
+}
+
+func TestADrillConcernsThePlanThatItNames(t *testing.T) {
+	s := newStation(t)
+	drill := fake.Drill("nightly-20260801120500", "b")
+	drill.Labels = map[string]string{holdfastv1alpha1.LabelPlan: name}
+	drill.Annotations = map[string]string{holdfastv1alpha1.AnnotationPlanUID: "uid-" + name}
+	now := metav1.NewTime(fake.PlanTime)
+	checking := edited(drill, func(d *holdfastv1alpha1.RestoreDrill) { d.Status.Phase = holdfastv1alpha1.DrillChecking })
+	concluded := edited(checking, func(d *holdfastv1alpha1.RestoreDrill) { d.Status.Concluded = &now })
+	ended := edited(concluded, func(d *holdfastv1alpha1.RestoreDrill) { d.Status.Ended = &now })
+	want := atOnce(controllers.Request{Namespace: fake.Namespace, Name: name, UID: "uid-" + name, Force: true})
+	happens := func(before, after *holdfastv1alpha1.RestoreDrill) any {
+		return watchtest.Happens(t.Context(), s.plans.drillEvents(), inCache(t, before), inCache(t, after))
+	}
+	assert.Empty(t, happens(drill, checking))
+	assert.Equal(t, want, happens(checking, concluded))
+	assert.Equal(t, want, happens(concluded, ended))
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.drillEvents(), inCache(t, ended), nil), "it is gone")
+	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.drillEvents(), fake.Drill("own", "b"), nil), "no plan's")
 }
 
 // What the policy allows of a plan only its workflow judges: it may hold back runs that nothing else tells of.
@@ -160,22 +184,28 @@ func TestPlansAreCounted(t *testing.T) {
 	paused.Status.Content = inCache(t, &holdfastv1alpha1.BackupPlan{Status: holdfastv1alpha1.BackupPlanStatus{
 		Content: &holdfastv1alpha1.Content{Less: 2},
 	}}).Status.Content
-	s := newStation(t, fake.BackupPlan("new"), paused,
+	unverified := of("unverified", 4*time.Hour, 4*time.Hour, ready, metav1.Condition{
+		Type: holdfastv1alpha1.ConditionObjectiveMet, Status: metav1.ConditionFalse, Reason: holdfastv1alpha1.ReasonVerificationStale,
+	})
+	unverified.Status.LastVerified = &holdfastv1alpha1.VerifiedRun{Name: "v", Time: metav1.NewTime(fake.PlanTime)}
+	s := newStation(t, fake.BackupPlan("new"), paused, inCache(t, unverified),
 		of("missed", time.Hour, 2*time.Hour, ready, condition(holdfastv1alpha1.ConditionObjectiveMet, metav1.ConditionFalse)),
 		of("refused", 2*time.Hour, time.Hour, condition(holdfastv1alpha1.ConditionReady, metav1.ConditionFalse)),
 	)
 	census := &metrics.Census{}
 	require.NoError(t, s.plans.Count(t.Context(), census))
 	assert.Equal(t, map[metrics.PlanState]int{
-		metrics.PlanNew: 1, metrics.PlanPaused: 1, metrics.PlanReady: 1, metrics.PlanNotReady: 1,
+		metrics.PlanNew: 1, metrics.PlanPaused: 1, metrics.PlanReady: 2, metrics.PlanNotReady: 1,
 	}, census.Plans.Plans)
 	assert.Equal(t, 1, census.Plans.ObjectivesMissed)
-	assert.Equal(t, 2, census.Plans.Overdue)
+	assert.Equal(t, 1, census.Plans.VerificationsMissed)
+	assert.Equal(t, fake.PlanTime, census.Plans.OldestVerified.UTC())
+	assert.Equal(t, 3, census.Plans.Overdue)
 	assert.Equal(t, 1, census.Plans.LessContent)
 	assert.Equal(t, fake.PlanTime.Add(time.Hour), census.Plans.OldestGood.UTC())
 	assert.Equal(t, fake.PlanTime.Add(time.Hour), census.Plans.OldestPending.UTC())
 	assert.Nil(t, census.Plans.Each, "the metrics name no tenant by default")
 	s.plans.tenantLabels = true
 	require.NoError(t, s.plans.Count(t.Context(), census))
-	assert.Len(t, census.Plans.Each, 4)
+	assert.Len(t, census.Plans.Each, 5)
 }

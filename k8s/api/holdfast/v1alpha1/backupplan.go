@@ -18,6 +18,7 @@ func init() {
 // +kubebuilder:printcolumn:name="Schedule",type="string",JSONPath=".spec.schedule"
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.paused"
 // +kubebuilder:printcolumn:name="Last-Good",type="date",JSONPath=".status.lastGood.time"
+// +kubebuilder:printcolumn:name="Last-Verified",type="date",JSONPath=".status.lastVerified.time"
 // +kubebuilder:printcolumn:name="Next-Run",type="string",JSONPath=".status.nextRun"
 // +kubebuilder:printcolumn:name="Objective",type="string",JSONPath=".status.conditions[?(@.type=='ObjectiveMet')].reason"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
@@ -90,7 +91,11 @@ type BackupPlanSpec struct {
 	// +optional
 	Keep *Keep `json:"keep,omitempty"`
 
-	// objective is how recent the newest good backup must be.
+	// drill has the newest good backup restored and checked, by a schedule of its own.
+	// +optional
+	Drill *PlanDrill `json:"drill,omitempty"`
+
+	// objective is how recent the newest good backup must be, or the newest verified one, or both.
 	// +optional
 	Objective *Objective `json:"objective,omitempty"`
 }
@@ -201,14 +206,24 @@ type Keep struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// Objective is how recent the newest good backup of a plan must be.
+// Objective is how recent the newest good backup of a plan, and the newest verified one, must be.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.recoveryPoint) || has(self.verified)",message="objective must have recoveryPoint or verified, or both"
 type Objective struct {
 	// recoveryPoint is the age at which the newest good backup is too old, measured from its begin, as a duration in hours, minutes
 	// and seconds, for example 26h. At least 1m, in at most 32 characters.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && self.size() > 0 && duration(self) >= duration('1m')",message="recoveryPoint must be a duration in hours, minutes and seconds, for example 26h, and at least 1m"
-	RecoveryPoint string `json:"recoveryPoint"`
+	RecoveryPoint string `json:"recoveryPoint,omitempty"`
+
+	// verified is the age at which the newest verified backup is too old, measured from its completion, as a duration in hours,
+	// minutes and seconds, for example 168h. It should be longer than the time between two drills. At least 1m, in at most 32
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && self.size() > 0 && duration(self) >= duration('1m')",message="verified must be a duration in hours, minutes and seconds, for example 168h, and at least 1m"
+	Verified string `json:"verified,omitempty"`
 }
 
 // BackupPlanList is a list of BackupPlans.

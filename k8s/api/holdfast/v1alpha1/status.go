@@ -9,7 +9,8 @@ import (
 const (
 	// ConditionReady is True if the spec is carried out.
 	ConditionReady = "Ready"
-	// ConditionObjectiveMet is True while the newest good backup is recent enough. It is absent without an objective.
+	// ConditionObjectiveMet is True while the newest good backup, and the newest verified one, are recent enough, as far as the
+	// objective names them. It is absent without an objective.
 	ConditionObjectiveMet = "ObjectiveMet"
 	// ConditionContentUsual is True while the newest good backup holds what the plan's backups usually hold. It is absent without a
 	// good backup.
@@ -28,6 +29,10 @@ const (
 	ReasonInvalid = "InvalidSpec"
 	// ReasonForbidden: the administrator's policy does not allow the plan. False.
 	ReasonForbidden = "ForbiddenByPolicy"
+	// ReasonDrillInvalid: spec.drill cannot be carried out; runs are made. True.
+	ReasonDrillInvalid = "InvalidDrill"
+	// ReasonDrillForbidden: the administrator's policy does not allow the drills of the plan; runs are made. True.
+	ReasonDrillForbidden = "DrillForbiddenByPolicy"
 )
 
 // Reasons of ObjectiveMet.
@@ -38,9 +43,13 @@ const (
 	ReasonStale = "Stale"
 	// ReasonNeverSucceeded: there is no good backup. False.
 	ReasonNeverSucceeded = "NeverSucceeded"
-	// ReasonUnknown: the first backup is not due, or not finished, yet. Unknown.
+	// ReasonVerificationStale: the newest verified backup is too old. False.
+	ReasonVerificationStale = "VerificationStale"
+	// ReasonNeverVerified: no drill has verified a backup. False.
+	ReasonNeverVerified = "NeverVerified"
+	// ReasonUnknown: the first backup, or its drill, is not due, or not finished, yet. Unknown.
 	ReasonUnknown = "Unknown"
-	// ReasonPaused: the plan is paused, and its newest good backup too old or absent. Unknown.
+	// ReasonPaused: the plan is paused, and its newest good backup, or its newest verified one, too old or absent. Unknown.
 	ReasonPaused = "Paused"
 )
 
@@ -118,6 +127,14 @@ type BackupPlanStatus struct {
 	// lastGood is the newest good backup.
 	// +optional
 	LastGood *GoodRun `json:"lastGood,omitempty"`
+
+	// lastVerified is the newest backup that a drill has verified. It stays when the backup is gone.
+	// +optional
+	LastVerified *VerifiedRun `json:"lastVerified,omitempty"`
+
+	// drills are the drills of the plan. Empty without spec.drill.
+	// +optional
+	Drills *PlanDrills `json:"drills,omitempty"`
 
 	// content is what the good backups hold.
 	// +optional
