@@ -80,7 +80,7 @@ func applyVerified(o *Objects) {
 	record, verified := recordOf(o.drill), verdict.Of(o.drill.Status.Conditions)
 	text := verified.Message
 	if verified.Status == metav1.ConditionTrue && o.drill.Status.Ready != nil {
-		text += fmt.Sprintf("; the workloads were ready %s later", verdict.Count(record.ReadySeconds, "second"))
+		text += fmt.Sprintf("; the workloads were ready %s later", verdict.Took(record.ReadySeconds))
 	}
 	o.NAB.Status.LastDrill = record
 	verdict.Set(&o.NAB.Status.Conditions, o.NAB.Generation, verified.Status, verified.Reason, record.Message(text))

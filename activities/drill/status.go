@@ -176,7 +176,7 @@ func (o *objects) verdictOfChecks() (verified metav1.ConditionStatus, reason, me
 	case made.Progress != nil && made.Progress.TotalItems == 0:
 		return unknown(nothingRestored)
 	}
-	text := "restored in " + verdict.Count(o.measured().RestoreSeconds, "second")
+	text := "restored in " + verdict.Took(o.measured().RestoreSeconds)
 	if compared {
 		text = verdict.Count(o.measured().Objects, "object") + " " + text
 	}

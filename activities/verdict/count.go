@@ -9,3 +9,11 @@ func Count(number int64, one string) string {
 	}
 	return fmt.Sprintf("%d %ss", number, one)
 }
+
+// Took is a number of seconds that something took, for people.
+func Took(seconds int64) string {
+	if seconds == 0 {
+		return "less than a second"
+	}
+	return Count(seconds, "second")
+}

@@ -13,3 +13,9 @@ func TestOneThingIsNotSeveral(t *testing.T) {
 		assert.Equal(t, want, verdict.Count(number, "range"))
 	}
 }
+
+func TestWholeSecondsAreNoMoreThanThat(t *testing.T) {
+	for seconds, want := range map[int64]string{0: "less than a second", 1: "1 second", 42: "42 seconds"} {
+		assert.Equal(t, want, verdict.Took(seconds))
+	}
+}

@@ -135,7 +135,7 @@ func (c *testCase) drillShown() bool {
 }
 
 // anySeconds is how long a restore has taken, in the message of a verdict.
-var anySeconds = regexp.MustCompile(`restored in \d+ seconds?`)
+var anySeconds = regexp.MustCompile(`restored in (\d+ seconds?|less than a second)`)
 
 // drillObject is the status of the drill, without what it has measured of time; empty if there is none.
 func (c *testCase) drillObject() string {

@@ -26,7 +26,7 @@ const (
 )
 
 // demo shows one backup from beginning to end, one into the tenant's own bucket, a restore, the turns of two tenants,
-// and the backup of a FoundationDB cluster, and checks every claim it makes.
+// the backup of a FoundationDB cluster, and a drill, and checks every claim it makes.
 func demo(ctx context.Context) error {
 	s := newStory()
 	s.chapter("Build what is needed")
@@ -49,7 +49,7 @@ func demo(ctx context.Context) error {
 // demoIn runs the demo on a stack of its own in dir.
 func demoIn(ctx context.Context, s *story, dir string, bin map[string]string) error {
 	begin := time.Now()
-	options, sim, err := withFoundationDB(env.Options{Dir: dir, Bin: bin, Holdfast: true, Progress: os.Stdout})
+	options, sim, err := withFoundationDB(env.Options{Dir: dir, Bin: bin, Holdfast: true, Drills: true, Progress: os.Stdout})
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,10 @@ func tell(ctx context.Context, s *story, stack *env.Env, sim *fdbsim.Sim) error 
 	if err := tellTurns(ctx, s, stack); err != nil {
 		return err
 	}
-	return tellFoundationDB(ctx, s, stack, tenant, sim)
+	if err := tellFoundationDB(ctx, s, stack, tenant, sim); err != nil {
+		return err
+	}
+	return tellDrill(ctx, s, stack, tenant)
 }
 
 // tellBackup: a backup to where the administrator has it go, and its deletion.
@@ -138,7 +141,7 @@ func explain(ctx context.Context, stack *env.Env, err error) error {
 		err = cause
 	}
 	fmt.Fprintln(os.Stderr)
-	for _, name := range []string{env.Worker, env.FDBWorker, env.Watcher, env.Velero} {
+	for _, name := range []string{env.Worker, env.FDBWorker, env.DrillWorker, env.Watcher, env.Velero} {
 		if p := stack.Component(name); p != nil {
 			fmt.Fprintf(os.Stderr, "--- end of %s\n%s\n", p.LogPath(), p.LogTail(20))
 		}

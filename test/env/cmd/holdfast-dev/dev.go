@@ -11,6 +11,14 @@ import (
 	"holdfast.dev/holdfast/test/tools"
 )
 
+const devBackup = "my-backup"
+
+// samples are the manifests that a user tries.
+type samples struct {
+	backup, database, drill string
+	own                     ownStorage
+}
+
 // dev keeps a stack with one tenant running until ctx ends. Its files can be reached below .env/dev, whatever the run, so that
 // paths in a user's shell stay right over restarts.
 func dev(ctx context.Context) error {
@@ -27,7 +35,7 @@ func dev(ctx context.Context) error {
 
 // devIn runs the stack with its data in dir.
 func devIn(ctx context.Context, dir string, bin map[string]string) error {
-	options, sim, err := withFoundationDB(env.Options{Dir: dir, Bin: bin, Holdfast: true, Progress: os.Stdout})
+	options, sim, err := withFoundationDB(env.Options{Dir: dir, Bin: bin, Holdfast: true, Drills: true, Progress: os.Stdout})
 	if err != nil {
 		return err
 	}
@@ -53,11 +61,15 @@ func devIn(ctx context.Context, dir string, bin map[string]string) error {
 	if err := kubectl(ctx, stack, "apply", "-f", objects); err != nil {
 		return err
 	}
-	manifest, err := writeManifest(stack, "backup.yaml", nonAdminBackup, demoNamespace, "my-backup")
+	manifest, err := writeManifest(stack, "backup.yaml", nonAdminBackup, demoNamespace, devBackup)
 	if err != nil {
 		return err
 	}
-	if err := requireApproval(ctx, stack); err != nil {
+	if err := allowDrills(ctx, stack); err != nil {
+		return err
+	}
+	drill, err := writeManifest(stack, "drill.yaml", restoreDrill, demoNamespace, demoDrill, devBackup)
+	if err != nil {
 		return err
 	}
 	own, err := layOwnStorage(ctx, stack)
@@ -69,7 +81,8 @@ func devIn(ctx context.Context, dir string, bin map[string]string) error {
 		return err
 	}
 	defer unlink(dir, link)
-	introduce(stack, manifest, database, own, func(path string) string { return strings.Replace(path, dir, link, 1) })
+	introduce(stack, samples{backup: manifest, database: database, drill: drill, own: own},
+		func(path string) string { return strings.Replace(path, dir, link, 1) })
 	if err := stack.Wait(ctx); err != nil {
 		return fmt.Errorf("%w\nall logs: %s", err, stack.LogDir())
 	}
@@ -77,14 +90,7 @@ func devIn(ctx context.Context, dir string, bin map[string]string) error {
 	return nil
 }
 
-func introduce(stack *env.Env, manifest, database string, own ownStorage, short func(string) string) {
-	admin, tenant := short(stack.Kubeconfig(env.Admin)), short(stack.Kubeconfig(demoTenant))
-	asTenant := []string{stack.Binary(tools.Kubectl), "--kubeconfig", tenant, "-n", demoNamespace}
-	command := func(args ...string) string { return commandLine(append(append([]string{}, asTenant...), args...)) }
-	asAdmin := func(args ...string) string {
-		return commandLine(append(append([]string{stack.Binary(tools.Holdfast)}, args...), "--kubeconfig", admin))
-	}
-	fmt.Printf(`
+const introduction = `
 Holdfast is running.
 
   kubeconfig of the admin          %s
@@ -93,7 +99,7 @@ Holdfast is running.
   Temporal's address               %s
   logs                             %s
 
-Three commands to try, as the tenant:
+To try, as the tenant:
 
   # take a backup of the namespace
   %s
@@ -101,7 +107,16 @@ Three commands to try, as the tenant:
   # see how it goes
   %s
 
-  # delete it with its data
+  # drill it: have it restored into a namespace that nobody uses, and checked
+  %s
+
+  # see how the drill goes, until its phase is Ended
+  %s
+
+  # read what came of it
+  %s
+
+  # delete the backup with its data
   %s
 
 A bucket of her own, %q, which an administrator has to approve:
@@ -123,17 +138,33 @@ A FoundationDB cluster, backed up continuously (with a stand-in of its tools, un
   %s
 
 Ctrl-C stops everything.
-`, admin, demoTenant, tenant, demoNamespace, stack.TemporalUI(), stack.TemporalAddress(), short(stack.LogDir()),
-		command("apply", "-f", short(manifest)),
-		command("get", "nonadminbackup", "my-backup", "-o", "wide"),
-		command("patch", "nonadminbackup", "my-backup", "--type", "merge", "-p", `{"spec":{"deleteBackup":true}}`),
-		own.account.Bucket,
-		command("create", "secret", "generic", ownCredentials, "--from-file=cloud="+short(own.keys)),
-		command("apply", "-f", short(own.location)),
+`
+
+func introduce(stack *env.Env, files samples, short func(string) string) {
+	admin, tenant := short(stack.Kubeconfig(env.Admin)), short(stack.Kubeconfig(demoTenant))
+	asTenant := []string{stack.Binary(tools.Kubectl), "--kubeconfig", tenant, "-n", demoNamespace}
+	command := func(args ...string) string { return commandLine(append(append([]string{}, asTenant...), args...)) }
+	asAdmin := func(args ...string) string {
+		return commandLine(append(append([]string{stack.Binary(tools.Holdfast)}, args...), "--kubeconfig", admin))
+	}
+	fmt.Printf(introduction, admin, demoTenant, tenant, demoNamespace, stack.TemporalUI(), stack.TemporalAddress(),
+		short(stack.LogDir()),
+		command("apply", "-f", short(files.backup)),
+		command("get", "nonadminbackup", devBackup, "-o", "wide"),
+		command("apply", "-f", short(files.drill)),
+		command("get", "drill", demoDrill, "--watch"),
+		commandLine([]string{
+			"TEMPORAL_ADDRESS=" + stack.TemporalAddress(), stack.Binary(tools.Holdfast), "describe", "drill",
+			demoNamespace + "/" + demoDrill, "--kubeconfig", tenant,
+		}),
+		command("patch", "nonadminbackup", devBackup, "--type", "merge", "-p", `{"spec":{"deleteBackup":true}}`),
+		files.own.account.Bucket,
+		command("create", "secret", "generic", ownCredentials, "--from-file=cloud="+short(files.own.keys)),
+		command("apply", "-f", short(files.own.location)),
 		asAdmin("list", "approvals"),
 		asAdmin("approve", demoNamespace+"/"+demoLocation, "--reason", "trying it out"),
-		command("apply", "-f", short(own.backup)),
-		command("apply", "-f", short(database)), command("get", "fdbb", "--watch"))
+		command("apply", "-f", short(files.own.backup)),
+		command("apply", "-f", short(files.database)), command("get", "fdbb", "--watch"))
 }
 
 // relink lets link point to dir in one step, also when there is one from before.

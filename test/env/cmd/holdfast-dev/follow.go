@@ -133,7 +133,7 @@ func (f *follower) show(now state) {
 
 type fact struct{ name, value string }
 
-// facts lists what is known of a backup, a location, a restore or a FoundationDB backup, in the order in which it usually comes
+// facts lists what is known of a backup, a location, a restore, a FoundationDB backup or a drill, in the order in which it usually comes
 // to be.
 func facts(object *unstructured.Unstructured) []fact {
 	var known []fact
@@ -162,6 +162,7 @@ func facts(object *unstructured.Unstructured) []fact {
 	add("Velero message", text(object, "status", "veleroBackupStorageLocation", "status", "message"))
 	add("Velero Restore", text(object, "status", "veleroRestore", "name"))
 	add("Velero phase", text(object, "status", "veleroRestore", "status", "phase"))
+	add("drill's namespace", text(object, "status", "namespace"))
 	add("finalization", text(object, "status", "finalization", "phase"))
 	add("DeleteBackupRequest", text(object, "status", "veleroDeleteBackupRequest", "status", "phase"))
 	backups, _, _ := unstructured.NestedSlice(object.Object, "status", "backups")

@@ -39,7 +39,7 @@ func withFoundationDB(options env.Options) (env.Options, *fdbsim.Sim, error) {
 		sim = made
 		options.FDBWorkerArgs = append(options.FDBWorkerArgs, "--fdb-cage-folders="+sim.Store.Dir) // its databases are files
 	}
-	options.Kubelet = &kubelet.Options{Resolve: kubelet.FDBImages(bin)}
+	options.Kubelet = &kubelet.Options{Images: tenantImages, Resolve: kubelet.FDBImages(bin)}
 	options.FoundationDB, options.FDBWorkerArgs = true, append(options.FDBWorkerArgs, "--fdb-bin-dir="+bin)
 	return options, sim, nil
 }

@@ -1,41 +1,53 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/env/kubelet"
 )
 
 // tenantObjects is a small application: what a tenant has to lose.
 const tenantObjects = `apiVersion: v1
 kind: ConfigMap
-metadata: {name: settings, namespace: %[1]s}
+metadata: {name: settings, namespace: %[1]s, labels: {app: web}}
 data: {greeting: "hello", retries: "3"}
 ---
 apiVersion: v1
 kind: Secret
-metadata: {name: login, namespace: %[1]s}
+metadata: {name: login, namespace: %[1]s, labels: {app: web}}
 stringData: {user: demo, password: not-a-real-one}
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: web, namespace: %[1]s}
+metadata: {name: web, namespace: %[1]s, labels: {app: web}}
 spec:
   selector: {app: web}
   ports: [{port: 80}]
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: web, namespace: %[1]s}
+metadata: {name: web, namespace: %[1]s, labels: {app: web}}
 spec:
-  replicas: 0
+  replicas: 1
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: web}]}
+    spec:
+      securityContext: {runAsNonRoot: true, runAsUser: 1000, seccompProfile: {type: RuntimeDefault}}
+      containers:
+      - name: web
+        image: web
+        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
 `
+
+// tenantImages are what the tenant's containers run.
+var tenantImages = map[string]kubelet.Image{
+	"web": {Run: func(ctx context.Context, _ kubelet.ImageCall) int { <-ctx.Done(); return 0 }},
+}
 
 // nonAdminBackup asks for the objects of the tenant's namespace. There are no volumes on this machine.
 const nonAdminBackup = `apiVersion: oadp.openshift.io/v1alpha1

@@ -20,10 +20,7 @@ type story struct {
 	timing []timing
 }
 
-type timing struct {
-	what string
-	took time.Duration
-}
+type timing struct{ what, took string }
 
 func newStory() *story { return &story{begin: time.Now()} }
 
@@ -34,14 +31,23 @@ func (s *story) chapter(format string, args ...any) {
 }
 
 func (s *story) took(what string, d time.Duration) {
-	s.timing = append(s.timing, timing{what, d})
+	s.timing = append(s.timing, timing{what, fmt.Sprintf("%.1fs", d.Seconds())})
+}
+
+// measured adds what Holdfast has measured, in whole seconds.
+func (s *story) measured(what string, d time.Duration) {
+	took := d.String()
+	if d == 0 {
+		took = "<1s"
+	}
+	s.timing = append(s.timing, timing{what, took})
 }
 
 func (s *story) summary() {
 	s.chapter("Summary")
 	s.took("the whole demo", time.Since(s.begin))
 	for _, t := range s.timing {
-		fmt.Printf("   %-52s %8.1fs\n", t.what, t.took.Seconds())
+		fmt.Printf("   %-52s %9s\n", t.what, t.took)
 	}
 }
 
