@@ -151,7 +151,8 @@ func registerPeriodic(runner worker.ActivityRegistry, flags *workerFlags, cluste
 	}
 	synchronization.Register(runner)
 	collection := &collection.Activities{
-		Cluster: cluster.activities(), Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, Grace: flags.CollectionGrace,
+		Cluster: cluster.activities(), Policy: cluster.policy, OADPNamespace: flags.OADPNamespace, ClusterID: flags.ClusterID,
+		Grace: flags.CollectionGrace,
 	}
 	collection.Register(runner)
 }

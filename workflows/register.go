@@ -31,9 +31,9 @@ import (
 const AddsCommands = "an open NonAdminBackup or NonAdminRestore that has had a turn before Velero may give it back by " +
 	"return-velero-turn. Earlier workers know neither this command nor the workflow VeleroQueue nor the keys queue and quotas " +
 	"of the policy. Before a rollback set queue.maxActive and queue.maxActiveRestores to 0, wait until the queue has ended, " +
-	"and remove both keys. With the queue off, the default, nobody has had a turn. Nor do they know the kind RestoreDrill, the key " +
-	"drills, or record-digests, which a NonAdminBackup runs once it is complete while drills are on: before a rollback remove that key, " +
-	"and wait until no RestoreDrill is left and all backups have ended"
+	"and remove both keys. With the queue off, the default, nobody has had a turn. Nor do they know the kind RestoreDrill, the " +
+	"key drills, or record-digests, which a NonAdminBackup runs once it is complete while drills are on: before a rollback " +
+	"remove that key, and wait until no RestoreDrill is left and all backups have ended"
 
 // AddsByDefault reports whether that also concerns runs under a policy that does not ask for it: then no test rolls back.
 const AddsByDefault = false

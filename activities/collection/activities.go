@@ -23,6 +23,7 @@ type Activities struct {
 	activities.Cluster
 	Policy        policy.Getter
 	OADPNamespace string
+	ClusterID     string
 	// Grace is how old an object must be to be collected.
 	Grace time.Duration
 }
@@ -76,7 +77,7 @@ func (c *Activities) Collect(ctx context.Context, in contract.CollectionInput) (
 			result.Deleted = append(result.Deleted, contract.CollectedKind{Kind: kind.Kind, Count: count})
 		}
 	}
-	return result, nil
+	return result, c.collectModifiers(ctx, &result)
 }
 
 // collect deletes one object if it is an orphan.

@@ -10,3 +10,5 @@ package collection
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=secrets,verbs=list;delete
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backupstoragelocations,verbs=list;delete
 // +kubebuilder:rbac:groups=velero.io,namespace=openshift-adp,resources=backups;restores,verbs=get;list;delete
+// +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,verbs=list;delete
+// +kubebuilder:rbac:groups=holdfast.dev,resources=restoredrills,verbs=get

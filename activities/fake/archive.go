@@ -19,7 +19,8 @@ func Archive(t *testing.T, files map[string]string) []byte {
 	zipped := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(zipped)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		require.NoError(t, archive.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[name]))}))
+		header := &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[name]))}
+		require.NoError(t, archive.WriteHeader(header))
 		_, err := archive.Write([]byte(files[name]))
 		require.NoError(t, err)
 	}

@@ -32,6 +32,6 @@ func (w *World) RegisterPeriodic(registry worker.ActivityRegistry) {
 		Cluster: w.cluster, Policy: source{w}, OADPNamespace: OADPNamespace, Buckets: w.Buckets,
 	}).Register(registry)
 	(&collection.Activities{
-		Cluster: w.cluster, Policy: source{w}, OADPNamespace: OADPNamespace, Grace: time.Minute,
+		Cluster: w.cluster, Policy: source{w}, OADPNamespace: OADPNamespace, ClusterID: Cluster, Grace: time.Minute,
 	}).Register(registry)
 }

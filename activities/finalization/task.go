@@ -29,8 +29,8 @@ type TaskOf[Context any] interface {
 	// Timeout limits one attempt. Waiting is no part of an attempt.
 	Timeout() time.Duration
 	// Run does the work and returns its findings. Any part of it may have been done before, by an attempt whose result is lost.
-	// A *activities.NotYetError means that it waits, any other error that a retry may succeed: it runs again. A problem that no retry
-	// solves, or that is left when the context has expired, is a finding.
+	// An *activities.NotYetError means that it waits, any other error that a retry may succeed: it runs again. A problem that no
+	// retry solves, or that is left when the context has expired, is a finding.
 	Run(ctx context.Context, c Context) (Findings, error)
 }
 

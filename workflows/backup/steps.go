@@ -118,8 +118,8 @@ func awaited(v contract.BackupView) string {
 	case v.Velero.Running:
 		return fmt.Sprintf("**%s:** Velero works on %s.", v.Velero.Phase, velero)
 	case digestsDue(v):
-		return fmt.Sprintf("**%s:** Holdfast records digests of the archive of %s, by which a drill finds changes. The pending activity "+
-			"shows the last error.", v.Velero.Phase, velero)
+		return fmt.Sprintf("**%s:** Holdfast records digests of the archive of %s, by which a drill finds changes. The pending "+
+			"activity shows the last error.", v.Velero.Phase, velero)
 	case v.Velero.Phase != "" && v.Velero.Phase != "New" && v.Velero.Phase != "Queued":
 		return fmt.Sprintf("**%s:** waits for Velero to finish %s. This release of Holdfast does not know that phase of Velero's; "+
 			"an administrator should update it.", v.Velero.Phase, velero)

@@ -30,7 +30,9 @@ var backupPlans = caches.New(caches.Kind{
 		Paused: spec.Paused,
 	}
 	if objective := spec.Objective; objective != nil {
-		kept.Spec.Objective = &holdfastv1alpha1.Objective{RecoveryPoint: trim.Name(objective.RecoveryPoint), Verified: trim.Name(objective.Verified)}
+		kept.Spec.Objective = &holdfastv1alpha1.Objective{
+			RecoveryPoint: trim.Name(objective.RecoveryPoint), Verified: trim.Name(objective.Verified),
+		}
 	}
 	kept.Status = holdfastv1alpha1.BackupPlanStatus{
 		UID: trim.Name(status.UID), ObservedGeneration: status.ObservedGeneration, Paused: trim.Name(status.Paused),
