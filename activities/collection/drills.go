@@ -21,8 +21,8 @@ import (
 )
 
 // collectModifiers deletes the ConfigMaps of drills that are gone or over. A drill's workflow deletes its own, but does not see
-// that of a drill which somebody has deleted by hand, with all else, before its restore was made. Namespaces and Velero Restores that
-// a drill has left are found by the watcher, at each resync.
+// that of a drill which somebody has deleted by hand, with all else, before its restore was made. Namespaces and Velero Restores
+// that a drill has left are found by the watcher, at each resync.
 func (c *Activities) collectModifiers(ctx context.Context, result *contract.CollectionResult) error {
 	listed, err := activities.ListMetadata(ctx, c.Client, corev1.SchemeGroupVersion.WithKind("ConfigMapList"),
 		client.InNamespace(c.OADPNamespace), client.HasLabels{holdfastv1alpha1.LabelDrill})
