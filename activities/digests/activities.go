@@ -3,7 +3,6 @@ package digests
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +24,9 @@ import (
 const (
 	// window is how long after its completion digests of a backup are recorded: later ones would say too little.
 	window = 24 * time.Hour
+	// maxSkew is by how much the API server's clock may be ahead of Velero's. A Velero Backup that is younger than its own end was
+	// made by Velero's synchronization: what it holds now says nothing about what it held then.
+	maxSkew = 30 * time.Second
 	// maxReads is how many archives a worker reads at a time. They are read once each, and nobody waits for that.
 	maxReads    = 4
 	maxWhyBytes = 256
@@ -35,7 +37,7 @@ type Activities struct {
 	Sets
 	// Backups reads through Client.
 	Backups *backup.Gatherer
-	// Stores are shared with the finalizations: their turns are those of this reading, too.
+	// Stores are shared with the drills: their turns at archives are those of this reading, too.
 	Stores *stores.Stores
 	// Now returns the time, that of the machine if nil.
 	Now func() time.Time
@@ -56,14 +58,18 @@ func (a *Activities) Record(ctx context.Context, step contract.BackupStep) (cont
 	if err != nil || o.NAB == nil || o.Backup == nil || o.DeletionRequested() || !backup.DigestsDue(o.Backup) {
 		return contract.None{}, err
 	}
-	if completed := o.Backup.Status.CompletionTimestamp; completed == nil || a.now().Sub(completed.Time) > window {
+	completed := o.Backup.Status.CompletionTimestamp
+	switch {
+	case completed == nil || a.now().Sub(completed.Time) > window:
 		return contract.None{}, a.annotate(ctx, o.Backup, "not recorded within a day")
+	case o.Backup.CreationTimestamp.After(completed.Add(maxSkew)):
+		return contract.None{}, a.annotate(ctx, o.Backup, "not recorded: Velero has found the backup in the object store")
 	}
 	set, err := a.read(ctx, o.Backup, o.NAB.Namespace)
-	var problem *objectstore.Error
+	var invalid *invalidArchiveError
 	switch {
-	case errors.As(err, &problem) && (errors.Is(err, objectstore.ErrUnusable) || errors.Is(err, objectstore.ErrNotFound)):
-		return contract.None{}, a.annotate(ctx, o.Backup, "not recorded: "+problem.Error())
+	case errors.As(err, &invalid):
+		return contract.None{}, a.annotate(ctx, o.Backup, "not recorded: "+invalid.Error())
 	case err != nil:
 		return contract.None{}, err
 	}
@@ -99,7 +105,7 @@ func (a *Activities) read(ctx context.Context, made *velerov1.Backup, namespace 
 	if err != nil {
 		return nil, err
 	}
-	store, err := a.Stores.Open(ctx, made, namespace)
+	store, err := a.Stores.OpenForArchive(ctx, made, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -108,19 +114,26 @@ func (a *Activities) read(ctx context.Context, made *velerov1.Backup, namespace 
 	err = store.BackupArchive(ctx, made.Name,
 		func(file string) bool {
 			_, copied, found := digest.PlaceOf(file, namespace)
+			if found && copied {
+				set.Copies++
+			}
 			return found && !copied
 		},
 		func(file string, content []byte) error {
 			place, _, _ := digest.PlaceOf(file, namespace)
-			object, err := key.Of(place, content)
-			if err != nil {
-				return objectstore.Unusable("read the archive", fmt.Sprintf("%s is not a JSON object", file))
-			}
-			set.Add(place, object)
+			set.Add(place, key.Of(place, content))
 			return nil
 		})
+	if errors.Is(err, objectstore.ErrUnusable) || errors.Is(err, objectstore.ErrNotFound) {
+		return nil, &invalidArchiveError{err}
+	}
 	return set, err
 }
+
+// invalidArchiveError says that there is no archive to read, whoever tries. Its text may be shown.
+type invalidArchiveError struct{ error }
+
+func (e *invalidArchiveError) Unwrap() error { return e.error }
 
 func (a *Activities) now() time.Time {
 	if a.Now != nil {

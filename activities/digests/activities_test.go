@@ -112,6 +112,11 @@ func TestWhyThereAreNoDigests(t *testing.T) {
 		change func(*scene)
 		want   string
 	}{
+		"brought back": {func(s *scene) {
+			made := s.velero()
+			made.CreationTimestamp = metav1.NewTime(completed.Add(time.Minute))
+			require.NoError(s.t, s.Client.Update(s.t.Context(), made))
+		}, "not recorded: Velero has found the backup in the object store"},
 		"a day later": {func(s *scene) { s.now = completed.Add(25 * time.Hour) }, "not recorded within a day"},
 		"no archive":  {func(s *scene) { s.write([]byte("no archive")) }, "not recorded: read backups/"},
 	} {
@@ -122,6 +127,20 @@ func TestWhyThereAreNoDigests(t *testing.T) {
 			assert.Contains(t, s.velero().Annotations[holdfastv1alpha1.AnnotationDigests], test.want)
 		})
 	}
+}
+
+// A location or its credential may be wrong for a moment, as while a Secret is replaced.
+func TestALocationThatCannotBeUsedIsTriedAgain(t *testing.T) {
+	s := newScene(t)
+	recorder := s.Digests(s.folder, func() time.Time { return s.now })
+	recorder.Stores.OpenLocation = func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error) {
+		return nil, objectstore.Unusable("open the object store", "the Secret has no such key")
+	}
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	recorder.Register(env)
+	_, err := env.ExecuteActivity(contract.RecordDigests.Name, contract.BackupStep{Ref: fake.Ref(nightly)})
+	require.ErrorContains(t, err, "has no such key")
+	assert.Equal(t, holdfastv1alpha1.DigestsDue, s.velero().Annotations[holdfastv1alpha1.AnnotationDigests])
 }
 
 func TestABackupThatIsToBeDeletedIsLeftAlone(t *testing.T) {

@@ -61,7 +61,11 @@ func (s *Sets) needKey(ctx context.Context) (digest.Key, error) {
 	}
 	switch err := s.Client.Create(ctx, made); {
 	case apierrors.IsAlreadyExists(err): // another worker's counts
-		return s.Key(ctx)
+		key, err := s.Key(ctx)
+		if err == nil && key == nil {
+			err = fmt.Errorf("secret %s/%s was deleted again", s.OADPNamespace, SecretName)
+		}
+		return key, err
 	case err != nil:
 		return nil, fmt.Errorf("create Secret %s/%s: %w", s.OADPNamespace, SecretName, err)
 	}

@@ -70,7 +70,12 @@ func archived() map[string]string {
 // archive writes the backup's archive.
 func (s *scene) archive(files map[string]string) {
 	s.t.Helper()
-	s.write("backups/"+fake.VeleroName(nightly)+"/"+fake.VeleroName(nightly)+".tar.gz", fake.Archive(s.t, files))
+	s.pack(fake.Archive(s.t, files))
+}
+
+func (s *scene) pack(archive []byte) {
+	s.t.Helper()
+	s.write("backups/"+fake.VeleroName(nightly)+"/"+fake.VeleroName(nightly)+".tar.gz", archive)
 }
 
 // recordDigests records the digests of the backup.

@@ -18,12 +18,10 @@ func TestAnArchiveThatWasChangedIsFound(t *testing.T) {
 	const secret, settings = "resources/secrets/namespaces/team/keys.json", "resources/configmaps/namespaces/team/a.json"
 	for title, test := range map[string]struct {
 		change            func(s *scene, files map[string]string)
+		repack            func(packed []byte)
 		want, notVerified []string
 	}{
 		"nothing": {},
-		"the same in another order": {change: func(_ *scene, files map[string]string) {
-			files[secret] = `{"data": {"password": "b2xk"}, "metadata": {"name": "keys"}, "kind": "Secret"}`
-		}},
 		"a Secret": {
 			change: func(_ *scene, files map[string]string) {
 				files[secret] = `{"kind":"Secret","metadata":{"name":"keys"},"data":{"password":"bmV3"}}`
@@ -61,7 +59,34 @@ func TestAnArchiveThatWasChangedIsFound(t *testing.T) {
 		},
 		"something that is no JSON": {
 			change: func(_ *scene, files map[string]string) { files[secret] = `{` },
-			want:   []string{"secrets/keys in the backup's archive is not JSON any more"},
+			want:   []string{"secrets/keys is not what was backed up"},
+		},
+		"a volume of the cluster": {
+			change: func(_ *scene, files map[string]string) {
+				files["resources/persistentvolumes/cluster/pv-1.json"] = `{"kind":"PersistentVolume","spec":{}}`
+			},
+			want: []string{"persistentvolumes/cluster/pv-1 is not what was backed up: spec differs"},
+		},
+		"another version, which Velero may prefer": {
+			change: func(_ *scene, files map[string]string) {
+				delete(files, "resources/configmaps/v1-preferredversion/namespaces/team/a.json")
+				files["resources/configmaps/v1/namespaces/team/a.json"] = `{"kind":"ConfigMap","metadata":{"name":"a"},"data":{"size":"2"}}`
+			},
+			want: []string{
+				"configmaps/v1/a was added to the backup's archive later",
+				"the backup's archive holds 0 copies of objects in their preferred API version, and held 1 when the backup was complete",
+			},
+		},
+		"what cannot be read to its end": {
+			change: func(_ *scene, files map[string]string) {
+				files[secret] = `{"kind":"Secret","metadata":{"name":"keys"},"data":{"password":"bmV3"}}`
+			},
+			repack: func(packed []byte) { packed[len(packed)-8]++ }, // the checksum at the end of gzip, which Velero does not read
+			want: []string{
+				"secrets/keys is not what was backed up: data.password differs",
+				"read backups/" + fake.VeleroName(nightly) + "/" + fake.VeleroName(nightly) + ".tar.gz: it is not the gzipped archive that " +
+					"Velero writes; it could be read when the backup was complete",
+			},
 		},
 		"another key": {
 			change: func(s *scene, _ map[string]string) {
@@ -86,7 +111,11 @@ func TestAnArchiveThatWasChangedIsFound(t *testing.T) {
 			if test.change != nil {
 				files := archived()
 				test.change(s, files)
-				s.archive(files)
+				packed := fake.Archive(t, files)
+				if test.repack != nil {
+					test.repack(packed)
+				}
+				s.pack(packed)
 			}
 			s.restored()
 			require.NoError(t, s.check(holdfastv1alpha1.CheckObjects, contract.DrillStep{}))

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"go.temporal.io/sdk/activity"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities"
+	"holdfast.dev/holdfast/activities/backup"
 	"holdfast.dev/holdfast/activities/drill/gather"
 	"holdfast.dev/holdfast/activities/restored"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
@@ -71,14 +73,39 @@ func (a *Activities) Check(ctx context.Context, step contract.DrillStep) (contra
 }
 
 // checkObjects compares what was restored with the list of the backup, and the archive with what it was.
-func (a *Activities) checkObjects(ctx context.Context, o *objects, _ contract.DrillStep) (findings []finding, err error) {
+func (a *Activities) checkObjects(ctx context.Context, o *objects, _ contract.DrillStep) ([]finding, error) {
 	made, err := a.Stores.Backup(ctx, o.Restore)
 	if err != nil {
 		return a.storeProblem(ctx, o, err)
 	}
-	store, err := a.Stores.Open(ctx, made, o.Drill.Namespace)
+	if backup.DigestsDue(made) && !o.View().Late {
+		return nil, &activities.NotYetError{For: "the digests of the backup to be recorded"}
+	}
+	findings, objects, err := a.compareLists(ctx, o, made)
 	if err != nil {
 		return a.storeProblem(ctx, o, err)
+	}
+	o.measured().Objects = objects
+	if o.measured().Bytes, err = a.restoredBytes(ctx, o); err != nil {
+		return nil, err
+	}
+	changed, err := a.compareArchive(ctx, o, made)
+	if err != nil {
+		return a.storeProblem(ctx, o, err)
+	}
+	if objects == 0 && !slices.ContainsFunc(findings, func(f finding) bool { return f.inconclusive }) {
+		findings = append(findings, inconclusive(nothingRestored))
+	}
+	return append(findings, changed...), nil
+}
+
+// compareLists compares the list of the backup with that of what was restored, and counts the latter.
+func (a *Activities) compareLists(
+	ctx context.Context, o *objects, made *velerov1.Backup,
+) (findings []finding, count int64, err error) {
+	store, err := a.Stores.Open(ctx, made, o.Drill.Namespace)
+	if err != nil {
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	spec := o.Restore.Spec.DeepCopy()
@@ -87,31 +114,18 @@ func (a *Activities) checkObjects(ctx context.Context, o *objects, _ contract.Dr
 	err = compared.Read(ctx, store, o.Name, func() { activity.RecordHeartbeat(ctx) })
 	switch {
 	case errors.Is(err, objectstore.ErrNotFound) && compared.Backup != nil:
-		return []finding{inconclusive("Velero has not written to the object store what it has restored: %v", err)}, nil
+		return []finding{inconclusive("Velero has not written to the object store what it has restored: %v", err)}, 0, nil
 	case err != nil:
-		return a.storeProblem(ctx, o, err)
+		return nil, 0, err
 	}
 	volumes, err := store.BackupVolumes(ctx, o.Restore.Spec.BackupName, o.Drill.Namespace)
 	if err != nil && !errors.Is(err, objectstore.ErrNotFound) {
-		return a.storeProblem(ctx, o, err)
+		return nil, 0, err
 	}
-	objects := int64(0)
 	for _, listed := range compared.Restored {
-		objects += int64(len(listed))
+		count += int64(len(listed))
 	}
-	o.measured().Objects = objects
-	if o.measured().Bytes, err = a.restoredBytes(ctx, o); err != nil {
-		return nil, err
-	}
-	changed, err := a.compareArchive(ctx, o, made, store)
-	if err != nil {
-		return a.storeProblem(ctx, o, err)
-	}
-	findings = append(compare(compared, volumes, o.Restore.Status.Errors), changed...)
-	if objects == 0 {
-		findings = append(findings, inconclusive(nothingRestored))
-	}
-	return findings, nil
+	return compare(compared, volumes, o.Restore.Status.Errors), count, nil
 }
 
 // restoredBytes is how much of volumes' data Velero has restored, by its own count.

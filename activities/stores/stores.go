@@ -21,7 +21,8 @@ type Stores struct {
 	// OpenLocation opens the bucket of a location, as clouds.Opener does.
 	OpenLocation func(context.Context, *velerov1.BackupStorageLocation) (*objectstore.Store, error)
 
-	turns turns
+	// An archive may take minutes: others' files need not wait for it.
+	turns, archives turns
 }
 
 // Backup reads the Velero Backup from which a restore was made.
@@ -34,6 +35,17 @@ func (s *Stores) Backup(ctx context.Context, made *velerov1.Restore) (*velerov1.
 // Open opens the object store that holds a backup of the namespace. It returns an *activities.NotYetError while others have their
 // turns at tenants' buckets.
 func (s *Stores) Open(ctx context.Context, backup *velerov1.Backup, namespace string) (*objectstore.Store, error) {
+	return s.open(ctx, backup, namespace, &s.turns)
+}
+
+// OpenForArchive is Open for a caller that reads only the backup's archive. Archives have turns of their own.
+func (s *Stores) OpenForArchive(ctx context.Context, backup *velerov1.Backup, namespace string) (*objectstore.Store, error) {
+	return s.open(ctx, backup, namespace, &s.archives)
+}
+
+func (s *Stores) open(
+	ctx context.Context, backup *velerov1.Backup, namespace string, turns *turns,
+) (*objectstore.Store, error) {
 	location := &velerov1.BackupStorageLocation{}
 	key := types.NamespacedName{Namespace: backup.Namespace, Name: backup.Spec.StorageLocation}
 	if err := s.get(ctx, key, location, "BackupStorageLocation"); err != nil {
@@ -42,7 +54,7 @@ func (s *Stores) Open(ctx context.Context, backup *velerov1.Backup, namespace st
 	if !owner.Tenants(location) {
 		return s.OpenLocation(ctx, location)
 	}
-	giveBack, ok := s.turns.take(namespace)
+	giveBack, ok := turns.take(namespace)
 	if !ok {
 		return nil, &activities.NotYetError{For: "others to have read their files"}
 	}

@@ -6,9 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"hash"
-	"maps"
 	"slices"
 )
 
@@ -26,7 +25,7 @@ const (
 )
 
 // ID names the key without giving it away.
-func (k Key) ID() []byte { return k.sum(idBytes, "key") }
+func (k Key) ID() []byte { return k.sum(idBytes, []byte("key")) }
 
 // Object is the digest of an object.
 type Object struct {
@@ -35,108 +34,122 @@ type Object struct {
 	Fields []byte `json:"f,omitempty"`
 }
 
-// field is a field of an object, down to the second level: data.password, spec.template.
+// maxFields is how many fields of an object have digests of their own: of one with more none has. The objects of this world have
+// far fewer, and what a tenant puts into an archive must not fill the memory.
+const maxFields = 1000
+
+// field is a field of an object at the second level, for example data, password. Name is empty where the first level is no object.
 type field struct {
-	path  string
-	value []byte
+	group, name string
+	value       []byte
 }
 
-// Of returns the digest of an object, given as JSON, that is at a place of the archive: its resource and its name.
-func (k Key) Of(place Place, content []byte) (Object, error) {
-	fields, err := fieldsOf(content)
-	if err != nil {
-		return Object{}, fmt.Errorf("%s: %w", place, err)
+func (f field) String() string {
+	if f.name == "" {
+		return f.group
 	}
-	made := Object{}
-	whole := k.begin(place.Resource, place.Name)
-	for _, f := range fields {
-		write(whole, []byte(f.path), f.value)
+	return f.group + "." + f.name
+}
+
+// Of returns the digest of the content of a file that is at a place of the archive. It covers every byte: Velero writes a file
+// once, and nobody has a reason to write it again.
+func (k Key) Of(place Place, content []byte) Object {
+	made := Object{Whole: k.whole(place, content)}
+	for _, f := range fieldsOf(content) {
 		made.Fields = append(made.Fields, k.ofField(place, f)...)
 	}
-	made.Whole = whole.Sum(nil)[:objectBytes]
-	return made, nil
+	return made
 }
 
-// Differences returns the names of the fields that have another digest than the recorded object has; nil if the object is the
-// same. It is empty if it is another one and the set does not say where.
-func (k Key) Differences(place Place, recorded Object, content []byte) ([]string, error) {
-	present, err := k.Of(place, content)
-	if err != nil || hmac.Equal(present.Whole, recorded.Whole) {
-		return nil, err
-	}
-	differing := []string{}
-	if len(recorded.Fields) == 0 {
-		return differing, nil
-	}
+func (k Key) whole(place Place, content []byte) []byte {
+	return k.sum(objectBytes, []byte(place.Resource), []byte(place.Name), content)
+}
+
+// Same reports whether the content is that of the recorded object.
+func (k Key) Same(place Place, recorded Object, content []byte) bool {
+	return hmac.Equal(k.whole(place, content), recorded.Whole)
+}
+
+// Differences returns the names of the fields that have another digest than the recorded object has, as far as that is known.
+func (k Key) Differences(place Place, recorded Object, content []byte) (differing []string) {
 	known := map[string]bool{}
 	for digest := range slices.Chunk(recorded.Fields, fieldBytes) {
 		known[string(digest)] = true
 	}
-	fields, err := fieldsOf(content)
-	if err != nil {
-		return nil, err
+	if len(known) == 0 {
+		return nil
 	}
-	for _, f := range fields {
+	for _, f := range fieldsOf(content) {
 		if !known[string(k.ofField(place, f))] {
-			differing = append(differing, f.path)
+			differing = append(differing, f.String())
 		}
 	}
-	return differing, nil
+	return differing
 }
 
-// sum returns so many bytes of the digest of some parts.
-func (k Key) sum(length int, parts ...string) []byte { return k.begin(parts...).Sum(nil)[:length] }
-
-func (k Key) begin(parts ...string) hash.Hash {
+// sum returns so many bytes of the digest of some parts. Their lengths are covered, so that no other parts give the same.
+func (k Key) sum(length int, parts ...[]byte) []byte {
 	sum := hmac.New(sha256.New, k)
 	for _, part := range parts {
-		write(sum, []byte(part))
+		write(sum, part)
 	}
-	return sum
+	return sum.Sum(nil)[:length]
 }
 
-// write writes parts with their lengths, so that no other parts give the same.
-func write(into hash.Hash, parts ...[]byte) {
-	for _, part := range parts {
-		_ = binary.Write(into, binary.BigEndian, uint64(len(part)))
-		into.Write(part)
-	}
+func write(into hash.Hash, part []byte) {
+	_ = binary.Write(into, binary.BigEndian, uint64(len(part))) // a hash returns no error
+	into.Write(part)
 }
 
 func (k Key) ofField(place Place, f field) []byte {
-	return k.sum(fieldBytes, place.Resource, place.Name, f.path, string(f.value))
+	return k.sum(fieldBytes, []byte(place.Resource), []byte(place.Name), []byte(f.group), []byte(f.name), f.value)
 }
 
-func fieldsOf(content []byte) (fields []field, err error) {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(content, &object); err != nil {
-		return nil, fmt.Errorf("it is no JSON object: %w", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		var inner map[string]json.RawMessage
-		if json.Unmarshal(object[name], &inner) != nil || len(inner) == 0 {
-			if fields, err = appendField(fields, name, object[name]); err != nil {
-				return nil, err
-			}
-			continue
+var errManyFields = errors.New("many fields")
+
+// fieldsOf returns the fields of an object; none if it is not JSON, or has too many.
+func fieldsOf(content []byte) (fields []field) {
+	add := func(f field) error {
+		if len(fields) == maxFields {
+			return errManyFields
 		}
-		for _, key := range slices.Sorted(maps.Keys(inner)) {
-			if fields, err = appendField(fields, name+"."+key, inner[key]); err != nil {
-				return nil, err
-			}
-		}
+		fields = append(fields, f)
+		return nil
 	}
-	return fields, nil
+	err := eachField(content, func(group string, value json.RawMessage) error {
+		if len(value) == 0 || value[0] != '{' || bytes.Equal(value, []byte("{}")) {
+			return add(field{group: group, value: value})
+		}
+		return eachField(value, func(name string, value json.RawMessage) error { return add(field{group, name, value}) })
+	})
+	if err != nil {
+		return nil
+	}
+	return fields
 }
 
-// appendField appends a field with its value in the one form that encoding/json gives it.
-func appendField(fields []field, path string, value json.RawMessage) ([]field, error) {
-	var parsed any
-	decoder := json.NewDecoder(bytes.NewReader(value))
-	decoder.UseNumber() // a float would take two large numbers for one
-	if err := decoder.Decode(&parsed); err != nil {
-		return nil, err
+// eachField calls do for the fields of a JSON object, one after the other: it may have any number.
+func eachField(object []byte, do func(name string, value json.RawMessage) error) error {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	if _, err := decoder.Token(); err != nil {
+		return err
 	}
-	canonical, err := json.Marshal(parsed)
-	return append(fields, field{path, canonical}), err
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		text, is := name.(string)
+		if !is {
+			return errors.New("no JSON object")
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return err
+		}
+		if err := do(text, value); err != nil {
+			return err
+		}
+	}
+	return nil
 }

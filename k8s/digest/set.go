@@ -16,10 +16,19 @@ import (
 // MaxSetBytes is the size of a packed set at most: it fits into a ConfigMap.
 const MaxSetBytes = 900 << 10
 
-// maxUnpackedBytes limits what a set is unpacked to.
-const maxUnpackedBytes = 64 << 20
+const (
+	// maxUnpackedBytes limits what a set is unpacked to.
+	maxUnpackedBytes = 64 << 20
+	// maxObjects is how many objects a set holds before it is packed: more than fit. maxFieldBytes is how much of their fields.
+	maxObjects    = 50_000
+	maxFieldBytes = 4 << 20
+	// maxSegmentBytes is how long a part of a file's path may be: Velero unpacks the archive into a file system.
+	maxSegmentBytes = 255
+)
 
-// Place is where an object is in an archive: its resource with the group, for example deployments.apps, and its name.
+// Place is where an object is in an archive: its resource with the group, for example deployments.apps, and its name. The resource
+// is followed by the API version of what is there in another than the preferred one, and by "cluster" of what is in no namespace:
+// secrets/v1, persistentvolumes/cluster.
 type Place struct{ Resource, Name string }
 
 // String implements fmt.Stringer.
@@ -33,6 +42,10 @@ type Set struct {
 	Objects map[string]map[string]Object `json:"objects"`
 	// Left is how many objects the set has no room for.
 	Left int `json:"left,omitempty"`
+	// Copies is how many copies of objects in the preferred API version the archive has besides.
+	Copies int `json:"copies,omitempty"`
+
+	added, fieldBytes int
 }
 
 // NewSet returns an empty set for the key.
@@ -40,8 +53,28 @@ func NewSet(key Key) *Set {
 	return &Set{KeyID: key.ID(), Objects: map[string]map[string]Object{}}
 }
 
-// Add adds the digest of an object.
+// Add adds the digest of an object, as far as there is room.
 func (s *Set) Add(place Place, object Object) {
+	if s.added++; s.added > maxObjects {
+		s.Left++
+		return
+	}
+	if s.fieldBytes += len(object.Fields); s.fieldBytes > maxFieldBytes {
+		object.Fields = nil
+	}
+	s.put(place, object)
+}
+
+// Total is how many objects the archive has.
+func (s *Set) Total() int {
+	total := s.Left
+	for _, objects := range s.Objects {
+		total += len(objects)
+	}
+	return total
+}
+
+func (s *Set) put(place Place, object Object) {
 	if s.Objects[place.Resource] == nil {
 		s.Objects[place.Resource] = map[string]Object{}
 	}
@@ -73,7 +106,7 @@ func (s *Set) Pack(limit int) ([]byte, error) {
 	}
 	for _, place := range s.Places() {
 		whole, _ := s.Get(place)
-		s.Add(place, Object{Whole: whole.Whole})
+		s.put(place, Object{Whole: whole.Whole})
 	}
 	for {
 		if packed, err = s.pack(); err != nil || len(packed) <= limit {
@@ -122,17 +155,30 @@ func Spelled(file string) (clean string, byVelero bool) {
 	return clean, clean == strings.TrimPrefix(file, "./")
 }
 
-// PlaceOf returns the place of a namespace's object in an archive of Velero, by the path of its file. copied: the file is the
-// copy of an object in the preferred version. Other files have no place.
+// PlaceOf returns the place of an object in an archive of Velero, by the path of its file. copied: the file is the copy of an object
+// in the preferred version. What cannot be restored into the namespace, or is no object, has no place.
 func PlaceOf(file, namespace string) (place Place, copied, found bool) {
+	const shortest = 4 // resources, secrets, cluster, name
 	file, _ = Spelled(file)
 	parts := strings.Split(file, "/")
-	if len(parts) == 6 && strings.HasSuffix(parts[2], preferred) {
-		parts, copied = slices.Delete(parts, 2, 3), true
-	}
-	if len(parts) != 5 || parts[0] != "resources" || parts[2] != "namespaces" || parts[3] != namespace {
+	last := len(parts) - 1
+	if last+1 < shortest || parts[0] != "resources" ||
+		slices.ContainsFunc(parts, func(part string) bool { return len(part) > maxSegmentBytes }) {
 		return Place{}, false, false
 	}
-	name, isJSON := strings.CutSuffix(parts[4], ".json")
-	return Place{Resource: parts[1], Name: name}, copied, isJSON
+	name, isJSON := strings.CutSuffix(parts[last], ".json")
+	resource, scope := parts[1], parts[2:last]
+	if first := scope[0]; first != "namespaces" && first != "cluster" {
+		if scope, copied = scope[1:], strings.HasSuffix(first, preferred); !copied {
+			resource += "/" + first
+		}
+	}
+	switch {
+	case slices.Equal(scope, []string{"namespaces", namespace}):
+	case slices.Equal(scope, []string{"cluster"}):
+		resource += "/cluster"
+	default:
+		return Place{}, false, false
+	}
+	return Place{Resource: resource, Name: name}, copied, isJSON
 }

@@ -58,7 +58,7 @@ const (
 	// repeated after its worker was killed. maxDigestsRetry is longer than usual, since an attempt reads a whole file.
 	digestsTimeout   = 6 * time.Minute
 	digestsHeartbeat = 10 * time.Second
-	maxDigestsRetry  = time.Minute
+	maxDigestsRetry  = 15 * time.Minute
 )
 
 // retryTimer runs until a refused deletion is requested again. Signals must not delay it, so it outlasts them.
@@ -158,9 +158,13 @@ func (b *backupRun) awaitDigests(ctx workflow.Context, selector workflow.Selecto
 		return
 	}
 	selector.AddFuture(b.digests.done, func(done workflow.Future) {
-		if err := done.Get(ctx, nil); err != nil {
-			workflow.GetLogger(ctx).Warn("cannot record digests of the archive", "error", err)
+		err := done.Get(ctx, nil)
+		if err == nil {
+			b.digests = nil
+			return
 		}
-		b.digests = nil
+		workflow.GetLogger(ctx).Warn("cannot record digests of the archive", "error", err)
+		waiting, stop := workflow.WithCancel(ctx)
+		b.digests = &recording{stop: stop, done: workflow.NewTimer(waiting, maxDigestsRetry)}
 	})
 }

@@ -124,15 +124,39 @@ func TestTheVerdictOfADrillIsShownOnce(t *testing.T) {
 
 // While drills are off a backup takes no more steps than that: TestAPlainBackupTakesFewSteps.
 func TestDigestsAreRecordedWhileDrillsAreOn(t *testing.T) {
-	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
+	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup), fake.VeleroLocation(fake.AdminLocation, ""))
 	s.World.Policy.Drills.Enabled = true
 	s.World.Digests(t.TempDir(), nil).Register(s)
 	ran := ran(s)
-	s.After(time.Second, workflowtest.Velero("Completed"))
+	s.After(time.Second, func(w *fake.World) {
+		made := w.Velero(fake.VeleroName(workflowtest.Backup))
+		made.Spec.StorageLocation = fake.AdminLocation
+		require.NoError(t, w.Client.Update(t.Context(), made))
+		workflowtest.Velero("Completed")(w)
+	})
 	runBackup(t, s)
 	assert.Equal(t, map[string]int{contract.RefreshBackup.Name: 3, contract.RecordDigests.Name: 1}, ran)
 	made := s.World.Velero(fake.VeleroName(workflowtest.Backup))
-	assert.Contains(t, made.Annotations[holdfastv1alpha1.AnnotationDigests], "not recorded", "the world has no storage location")
+	assert.Contains(t, made.Annotations[holdfastv1alpha1.AnnotationDigests], "not recorded: read backups/", "the world has no archive")
+}
+
+// What the API server refuses for good is tried again, but not at once: each attempt reads a whole archive.
+func TestDigestsThatCannotBeKeptAreRecordedLater(t *testing.T) {
+	s := workflowtest.NewScenario(t, fake.NAB(workflowtest.Backup))
+	s.World.Policy.Drills.Enabled = true
+	attempts, begin := 0, s.Now()
+	s.RegisterActivityWithOptions(func(context.Context, contract.BackupStep) error {
+		if attempts++; attempts < 3 {
+			return workflowtest.ErrKilled
+		}
+		made := s.World.Velero(fake.VeleroName(workflowtest.Backup))
+		made.Annotations[holdfastv1alpha1.AnnotationDigests] = holdfastv1alpha1.DigestsRecorded
+		return s.World.Client.Update(t.Context(), made)
+	}, activity.RegisterOptions{Name: contract.RecordDigests.Name})
+	s.After(time.Second, workflowtest.Velero("Completed"))
+	runBackup(t, s)
+	assert.Equal(t, 3, attempts)
+	assert.GreaterOrEqual(t, s.Now().Sub(begin), 30*time.Minute)
 }
 
 // An archive in a bucket that does not answer delays nothing: the backup is served meanwhile, and its deletion ends the reading.
