@@ -77,7 +77,8 @@ func (c *Activities) Collect(ctx context.Context, in contract.CollectionInput) (
 			result.Deleted = append(result.Deleted, contract.CollectedKind{Kind: kind.Kind, Count: count})
 		}
 	}
-	return result, c.collectModifiers(ctx, &result)
+	err = c.collectModifiers(ctx, &result)
+	return result, err
 }
 
 // collect deletes one object if it is an orphan.

@@ -25,13 +25,16 @@ func (a *Activities) MakeDrill(ctx context.Context, s *subject, _ contract.PlanS
 		return a.show(ctx, s)
 	}
 	drill, err := a.makeDrill(ctx, s, at)
-	refusal := refused(err, false, s.now.Sub(at.Add(s.judge.Drills.Runs.Jitter)))
+	refusal := refused(err, true, s.now.Sub(at.Add(s.judge.Drills.Runs.Jitter)))
 	if err != nil && refusal == "" {
 		return err
 	}
 	before := s.Plan.Status.DeepCopy()
 	changed, err := a.PatchStatus(ctx, s.Plan, func() { s.applyDrill(drill, at) })
 	if changed {
+		if refusal != "" && before.Drills != nil {
+			before.Drills.Missed++ // has an Event of its own
+		}
 		a.recordChanges(s.Plan, before)
 		a.recordDrill(s.Plan, drill, refusal)
 	}
@@ -136,7 +139,7 @@ func applyDrills(o *Objects, j Judgement, now time.Time) {
 		return
 	}
 	if p.Status.Drills == nil {
-		p.Status.Drills = &holdfastv1alpha1.PlanDrills{}
+		p.Status.Drills = &holdfastv1alpha1.PlanDrills{Since: &metav1.Time{Time: now}}
 	}
 	status := p.Status.Drills
 	status.Next = nil

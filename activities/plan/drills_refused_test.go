@@ -24,6 +24,7 @@ func TestDrillsThatAreRefusedDoNotStopTheBackups(t *testing.T) {
 	for title, test := range map[string]struct {
 		drill         holdfastv1alpha1.PlanDrill
 		least         time.Duration
+		off           bool
 		reason, wants string
 	}{
 		"a schedule without a time": {
@@ -37,13 +38,21 @@ func TestDrillsThatAreRefusedDoNotStopTheBackups(t *testing.T) {
 			drill:  holdfastv1alpha1.PlanDrill{Schedule: "*/5 * * * *", Checks: job(`{"spec":{"container":[]}}`)},
 			reason: "True InvalidDrill", wants: `unknown field "container"`,
 		},
+		"drills are off": {
+			drill: holdfastv1alpha1.PlanDrill{Schedule: "*/5 * * * *"}, off: true,
+			reason: "True DrillForbiddenByPolicy", wants: "the administrator allows no drills (drills.enabled)",
+		},
+		"longer than the administrator allows": {
+			drill:  holdfastv1alpha1.PlanDrill{Schedule: "*/5 * * * *", Timeout: "25h"},
+			reason: "True DrillForbiddenByPolicy", wants: "drill.timeout is 25h; the administrator allows ",
+		},
 		"more often than the administrator allows": {
 			drill: holdfastv1alpha1.PlanDrill{Schedule: "*/5 * * * *"}, least: time.Hour,
 			reason: "True DrillForbiddenByPolicy", wants: "drill.schedule makes drills 5m0s apart; the administrator allows 1h0m0s or more",
 		},
 	} {
 		s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Schedule, p.Spec.Drill = "1 * * * *", &test.drill })
-		s.Policy.Plans.MinInterval.Duration = test.least
+		s.Policy.Plans.MinInterval.Duration, s.Policy.Drills.Enabled = test.least, !test.off
 		s.refresh()
 		assert.Equal(t, test.reason, s.reason("Ready"), title)
 		assert.Contains(t, meta.FindStatusCondition(s.status().Conditions, "Ready").Message, test.wants, title)

@@ -31,6 +31,7 @@ func newDrilled(t *testing.T, alter func(*holdfastv1alpha1.BackupPlan)) (*scene,
 			alter(p)
 		}
 	})
+	s.Policy.Drills.Enabled = true
 	s.refresh()
 	s.now = fake.PlanTime.Add(time.Minute)
 	nab := s.run()
@@ -137,6 +138,7 @@ func TestWhenAPlanMakesNoDrill(t *testing.T) {
 				test.alter(p)
 			}
 		})
+		s.Policy.Drills.Enabled = true
 		s.refresh()
 		s.at(5)
 		assert.Zero(t, s.refresh().DrillDue, title)
@@ -204,6 +206,7 @@ func TestADrillThatTheAPIServerRefusesIsMissed(t *testing.T) {
 	assert.Zero(t, s.act(contract.MakePlanDrill.Name, contract.PlanStep{}).DrillDue)
 	assert.Equal(t, int64(1), s.status().Drills.Missed)
 	assert.Contains(t, s.events(), "DrillRefused no drill was made")
+	assert.NotContains(t, s.events(), "DrillsMissed")
 
 	s, _ = newDrilled(t, nil)
 	require.NoError(t, s.Client.Create(t.Context(), fake.Drill("minutely-20260801120500", "own")), "a drill of the tenant's own")
@@ -272,14 +275,14 @@ func TestTheObjectiveOfVerifiedBackups(t *testing.T) {
 	s.refresh()
 	assert.Equal(t, "False NeverVerified", s.reason("ObjectiveMet"))
 	assert.Contains(t, s.events(), "NeverVerified the newest good backup is younger than 20h; "+
-		"no drill has verified a backup, and the plan is older than 10m")
+		"no drill has verified a backup, and the plan has had drills for more than 10m")
 
 	s.verified(nab, metav1.ConditionTrue)
 	view := s.refresh()
 	assert.Equal(t, "True Met", s.reason("ObjectiveMet"))
-	assert.Less(t, view.WakeIn, time.Minute, "when it will be missed")
+	assert.Equal(t, time.Minute, view.WakeIn, "when it will be missed")
 	last := s.status().LastVerified
-	assert.Equal(t, fmt.Sprint(nab.Name, " 12:01:30 12:11:00 7 3"), fmt.Sprint(last.Name, last.Time.UTC().Format(" 15:04:05"),
+	assert.Equal(t, fmt.Sprint(nab.Name, " 12:02:00 12:11:00 7 3"), fmt.Sprint(last.Name, last.Time.UTC().Format(" 15:04:05"),
 		last.Verified.UTC().Format(" 15:04:05 "), last.RestoreSeconds, " ", last.ReadySeconds))
 
 	s.at(12)
@@ -288,6 +291,25 @@ func TestTheObjectiveOfVerifiedBackups(t *testing.T) {
 	s.schedules.Operator = true
 	s.refresh()
 	assert.Equal(t, "Unknown Paused", s.reason("ObjectiveMet"))
+}
+
+// Who gives an old plan drills has not missed their objective.
+func TestAnOldPlanHasTimeToVerifyABackup(t *testing.T) {
+	s, _ := newDrilled(t, func(p *holdfastv1alpha1.BackupPlan) {
+		p.Spec.Objective, p.Status.Drills = &holdfastv1alpha1.Objective{Verified: "10m"}, nil
+	})
+	s.at(60)
+	p := s.ReadPlan(minutely)
+	p.Status.Drills = nil
+	require.NoError(t, s.Client.Status().Update(t.Context(), p))
+	s.refresh()
+	assert.Equal(t, "Unknown Unknown", s.reason("ObjectiveMet"))
+	s.at(69)
+	s.refresh()
+	assert.Equal(t, "Unknown Unknown", s.reason("ObjectiveMet"))
+	s.at(71)
+	s.refresh()
+	assert.Equal(t, "False NeverVerified", s.reason("ObjectiveMet"))
 }
 
 // An objective may be about verified backups alone.
@@ -300,9 +322,9 @@ func TestTheObjectiveOfVerifiedBackupsAlone(t *testing.T) {
 	s.at(11)
 	s.refresh()
 	assert.Equal(t, "False NeverVerified", s.reason("ObjectiveMet"))
-	assert.Contains(t, s.events(), "NeverVerified no drill has verified a backup, and the plan is older than 10m")
+	assert.Contains(t, s.events(), "NeverVerified no drill has verified a backup, and the plan has had drills for more than 10m")
 	s.verified(nab, metav1.ConditionTrue)
-	assert.Less(t, s.refresh().WakeIn, time.Minute)
+	assert.Equal(t, time.Minute, s.refresh().WakeIn)
 	assert.Equal(t, "True Met", s.reason("ObjectiveMet"))
 }
 

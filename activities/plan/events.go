@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/activities/verdict"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
@@ -37,7 +38,7 @@ func (a *Activities) recordChanges(p *holdfastv1alpha1.BackupPlan, before *holdf
 	metrics.PlanRuns(metrics.RunMissed, after.Counts.Missed-before.Counts.Missed)
 	metrics.PlanRuns(metrics.RunSkipped, after.Counts.Skipped-before.Counts.Skipped)
 	if missed := after.Counts.Missed - before.Counts.Missed; missed > 0 {
-		a.Record(p, corev1.EventTypeWarning, eventMissed, "Schedule", "%d runs were due and not made within %s", missed,
+		a.Record(p, corev1.EventTypeWarning, eventMissed, "Schedule", "%s due and not made within %s", were(missed, "run"),
 			p.Spec.StartingDeadline)
 	}
 	if after.Counts.Skipped > before.Counts.Skipped {
@@ -96,7 +97,7 @@ func (a *Activities) recordDrills(p *holdfastv1alpha1.BackupPlan, before *holdfa
 		before = &holdfastv1alpha1.PlanDrills{}
 	}
 	if missed := after.Missed - before.Missed; missed > 0 {
-		a.Record(p, corev1.EventTypeWarning, eventDrillsMissed, "Drill", "%d drills were due and not made within %s", missed,
+		a.Record(p, corev1.EventTypeWarning, eventDrillsMissed, "Drill", "%s due and not made within %s", were(missed, "drill"),
 			p.Spec.StartingDeadline)
 	}
 	if after.Skipped > before.Skipped && after.LastSkipped != nil {
@@ -111,4 +112,11 @@ func (a *Activities) recordDrill(p *holdfastv1alpha1.BackupPlan, drill *holdfast
 	}
 	a.Record(p, corev1.EventTypeNormal, eventDrill, "Drill", "created RestoreDrill %s of NonAdminBackup %s", drill.Name,
 		drill.Spec.BackupName)
+}
+
+func were(number int64, what string) string {
+	if number == 1 {
+		return "a " + what + " was"
+	}
+	return verdict.Count(number, what) + " were"
 }

@@ -67,7 +67,7 @@ func (j *Judgement) judgeObjective(o *Objects, now time.Time) {
 	}
 	objective := plan.Objective{
 		RecoveryPoint: duration(wanted.RecoveryPoint), Verified: duration(wanted.Verified),
-		Created: o.Plan.CreationTimestamp.Time, Paused: o.Paused != "",
+		Created: o.Plan.CreationTimestamp.Time, Drilled: drilledSince(o.Plan, now), Paused: o.Paused != "",
 	}
 	if j.LastGood != nil {
 		objective.LastGood = j.LastGood.begin()
@@ -77,6 +77,28 @@ func (j *Judgement) judgeObjective(o *Objects, now time.Time) {
 	}
 	j.Objective = objective.JudgeAll(now)
 	j.wakeBy(j.Objective.Changes)
+}
+
+// drilledSince is since when backups of the plan can have been verified.
+func drilledSince(p *holdfastv1alpha1.BackupPlan, now time.Time) time.Time {
+	switch drills := p.Status.Drills; {
+	case p.Spec.Drill == nil:
+		return p.CreationTimestamp.Time
+	case drills == nil || drills.Since == nil:
+		return now
+	default:
+		return drills.Since.Time
+	}
+}
+
+// Misses reports whether a plan's newest good backup is too old, or, if only that is, its newest verified one.
+func Misses(status *holdfastv1alpha1.BackupPlanStatus) (recovery, verification bool) {
+	met := meta.FindStatusCondition(status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
+	if met == nil || met.Status != metav1.ConditionFalse {
+		return false, false
+	}
+	verification = met.Reason == holdfastv1alpha1.ReasonVerificationStale || met.Reason == holdfastv1alpha1.ReasonNeverVerified
+	return !verification, verification
 }
 
 func (j *Judgement) wakeBy(at time.Time) {
@@ -132,9 +154,9 @@ func verificationText(most string, j Judgement) string {
 		return fmt.Sprintf("the newest verified backup was complete at %s, more than %s ago",
 			j.LastVerified.Time.UTC().Format(time.RFC3339), most)
 	case plan.NeverVerified:
-		return "no drill has verified a backup, and the plan is older than " + most
+		return "no drill has verified a backup, and the plan has had drills for more than " + most
 	case plan.Unknown:
-		return "no drill has verified a backup yet, and the plan is younger than " + most
+		return "no drill has verified a backup yet, and the plan has had drills for less than " + most
 	}
 	return "the plan is paused, and its newest verified backup is absent or older than " + most
 }

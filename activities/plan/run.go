@@ -26,13 +26,13 @@ var errNameTaken = errors.New("a NonAdminBackup of that name exists and is no ru
 // refusalPatience is how long the API server may refuse a run that it may accept later: one that starts refuses everything.
 const refusalPatience = time.Minute
 
-// refused says why a run will not be made; empty if it was, or if a retry may make it. late is how late it is. A request has no
-// deadline of its own, and must not hold up what the plan has to do else: whatever the API server answers is a refusal after a
-// minute.
-func refused(err error, requested bool, late time.Duration) string {
-	final := errors.Is(err, errNameTaken) || activities.Refused(err)
+// refused says why a run or a drill will not be made; empty if it was, or if a retry may make it. late is how late it is. What is
+// brief must not hold up the plan's runs, as a request, which has no deadline, or a drill: whatever the API server answers is a
+// refusal after a minute.
+func refused(err error, brief bool, late time.Duration) string {
+	final := errors.Is(err, errNameTaken) || errors.Is(err, errDrillNameTaken) || activities.Refused(err)
 	var answer apierrors.APIStatus
-	patient := apierrors.IsForbidden(err) || (requested && errors.As(err, &answer)) // a quota, an admission webhook
+	patient := apierrors.IsForbidden(err) || (brief && errors.As(err, &answer)) // a quota, an admission webhook
 	if final || (patient && late > refusalPatience) {
 		return shorten.Text(err.Error(), maxRefused)
 	}

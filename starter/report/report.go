@@ -6,12 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"holdfast.dev/holdfast/activities/plan"
-	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/starter/velero"
@@ -88,18 +83,6 @@ type Day struct {
 	Skipped int64  `json:"skipped"`
 }
 
-// MissedObjective is a BackupPlan or FoundationDBBackup that misses its objective.
-type MissedObjective struct {
-	Kind       string    `json:"kind"`
-	Namespace  string    `json:"namespace"`
-	Name       string    `json:"name"`
-	Reason     string    `json:"reason"`
-	Since      time.Time `json:"since"`
-	ForSeconds int64     `json:"forSeconds"`
-	// LastGood is when the newest good backup began, of FoundationDB its latest restorable point.
-	LastGood *time.Time `json:"lastGood,omitempty"`
-}
-
 // Stored is what the backups hold.
 type Stored struct {
 	Backups int `json:"backups"`
@@ -144,15 +127,9 @@ func Make(o Objects, since time.Duration, now time.Time) *Report {
 }
 
 func (r *Report) addNamespaces(o Objects) {
-	backups, objectives := map[string]int{}, map[string][]string{}
+	backups, objectives := map[string]int{}, objectivesOf(o)
 	for i := range o.Backups {
 		backups[o.Backups[i].Namespace]++
-	}
-	for i := range o.Plans {
-		plan := &o.Plans[i]
-		if condition := objectiveOf(plan); condition != nil {
-			objectives[plan.Namespace] = append(objectives[plan.Namespace], string(condition.Status))
-		}
 	}
 	quotas := map[string]*velero.Quota{}
 	for i := range o.Quotas {
@@ -171,45 +148,6 @@ func (r *Report) addNamespaces(o Objects) {
 		return cmp.Or(cmp.Compare(slices.Index(Protections, a.Protection), slices.Index(Protections, b.Protection)),
 			cmp.Compare(a.Namespace, b.Namespace))
 	})
-}
-
-// protection judges a namespace by the conditions of its plans.
-func (r *Report) protection(h velero.Holding, objectives []string) Protection {
-	within := func(at *time.Time) bool { return at != nil && !at.Before(r.From) }
-	switch {
-	case h.Workloads+h.Claims+h.Data == 0:
-		return Empty
-	case slices.Contains(objectives, string(metav1.ConditionFalse)):
-		return Missed
-	case !within(h.LastGood) && within(h.LastPartly):
-		return Partly
-	case !within(h.LastGood):
-		return Unprotected
-	case slices.Contains(objectives, string(metav1.ConditionTrue)):
-		return Met
-	}
-	return BackedUp
-}
-
-func objectiveOf(plan *holdfastv1alpha1.BackupPlan) *metav1.Condition {
-	return meta.FindStatusCondition(plan.Status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
-}
-
-// missed is an object's objective, if that is missed now.
-func (r *Report) missed(kind string, object client.Object, condition *metav1.Condition, good *metav1.Time) {
-	if condition == nil || condition.Status != metav1.ConditionFalse {
-		return
-	}
-	since := condition.LastTransitionTime.UTC()
-	missed := MissedObjective{
-		Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Reason: condition.Reason, Since: since,
-		ForSeconds: int64(r.Until.Sub(since) / time.Second),
-	}
-	if good != nil {
-		at := good.UTC()
-		missed.LastGood = &at
-	}
-	r.Missing = append(r.Missing, missed)
 }
 
 // addCalendar sums up the days of all plans. A plan keeps 31.
@@ -232,29 +170,6 @@ func (r *Report) addCalendar(o Objects) {
 			}
 		}
 	}
-}
-
-func (r *Report) addMissing(o Objects) {
-	for i := range o.Plans {
-		plan := &o.Plans[i]
-		var good *metav1.Time
-		if plan.Status.LastGood != nil {
-			good = &plan.Status.LastGood.Time
-		}
-		r.missed(holdfastv1alpha1.KindBackupPlan, plan, objectiveOf(plan), good)
-	}
-	for i := range o.Databases {
-		database := &o.Databases[i]
-		var latest *metav1.Time
-		if all := database.Status.Backups; len(all) > 0 && all[len(all)-1].LatestRestorable != nil {
-			latest = all[len(all)-1].LatestRestorable.Timestamp
-		}
-		condition := meta.FindStatusCondition(database.Status.Conditions, fdbv1alpha1.ConditionObjectiveMet)
-		r.missed(fdbv1alpha1.KindFoundationDBBackup, database, condition, latest)
-	}
-	slices.SortFunc(r.Missing, func(a, b MissedObjective) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
 }
 
 func (r *Report) addStored(o Objects) {

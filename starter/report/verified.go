@@ -29,5 +29,9 @@ func verifiedText(v *holdfastv1alpha1.VerifiedRun) string {
 	if v == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, back in %d s", v.Time.UTC().Format("2006-01-02 15:04"), v.RestoreSeconds+v.ReadySeconds)
+	text := v.Time.UTC().Format("2006-01-02 15:04")
+	if v.Measured() {
+		text += fmt.Sprintf(", back in %d s", v.RestoreSeconds+v.ReadySeconds)
+	}
+	return text
 }

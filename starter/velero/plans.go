@@ -116,8 +116,11 @@ func (d *describedPlan) Print(out io.Writer) error {
 		sheet.Line("Last good", good.Name+" of "+operator.Moment(&good.Time)+until(good.Expires))
 	}
 	if v := d.Status.LastVerified; v != nil {
-		sheet.Line("Last verified", fmt.Sprintf("%s of %s; verified at %s, restored in %d s, ready %d s later", v.Name,
-			operator.Moment(&v.Time), operator.Moment(&v.Verified), v.RestoreSeconds, v.ReadySeconds))
+		text := fmt.Sprintf("%s of %s; verified at %s", v.Name, operator.Moment(&v.Time), operator.Moment(&v.Verified))
+		if v.Measured() {
+			text += fmt.Sprintf(", restored in %d s, ready %d s later", v.RestoreSeconds, v.ReadySeconds)
+		}
+		sheet.Line("Last verified", text)
 	}
 	if c := d.Status.Content; c != nil && c.Newest != nil {
 		sheet.Line("Content", holds(c))

@@ -50,7 +50,7 @@ func TestPlansAreListed(t *testing.T) {
 	rows := operator.RowsOf(list, contract.KindPlan, "west", map[string]bool{"west/plan/shop/nightly/u-1": true}, planRow)
 	text := operatortest.Printed(t, "table", rows, func(out io.Writer) error { return operator.PrintRows(out, planColumns, rows) })
 	assert.Equal(t, []string{
-		"NAMESPACE NAME PHASE SCHEDULE PAUSED LAST-GOOD NEXT-RUN OBJECTIVE AGE WORKFLOW",
+		"NAMESPACE NAME PHASE SCHEDULE PAUSED LAST-GOOD LAST-VERIFIED NEXT-RUN OBJECTIVE AGE WORKFLOW",
 		"shop nightly Scheduled 0 2 * * * 2026-11-24T01:00:00Z 2026-11-25T01:00:00Z Met 25d running",
 	}, operatortest.Lines(text))
 }

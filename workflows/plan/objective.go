@@ -16,9 +16,9 @@ type Objective struct {
 	Verified time.Duration
 	// LastVerified is when the newest verified backup was complete; zero if there is none.
 	LastVerified time.Time
-	// Created is when the plan was made.
-	Created time.Time
-	Paused  bool
+	// Created is when the plan was made, and Drilled since when it has had drills.
+	Created, Drilled time.Time
+	Paused           bool
 }
 
 // Verdict is a reason of the condition ObjectiveMet.
@@ -60,10 +60,10 @@ func (j Judged) Worst() Verdict {
 // Judge judges the recovery point, and returns when the verdict may change without an event; zero if it cannot. A plan without a
 // good backup has as long as the recovery point from its creation.
 func (o Objective) Judge(now time.Time) (verdict Verdict, changes time.Time) {
-	return o.judge(now, o.RecoveryPoint, o.LastGood)
+	return o.judge(now, o.RecoveryPoint, o.LastGood, o.Created)
 }
 
-// JudgeAll judges the newest verified backup, too. A plan without one has as long as the objective allows from its creation.
+// JudgeAll judges the newest verified backup, too. A plan without one has as long as the objective allows since it has had drills.
 func (o Objective) JudgeAll(now time.Time) Judged {
 	var j Judged
 	if o.RecoveryPoint != 0 {
@@ -72,7 +72,7 @@ func (o Objective) JudgeAll(now time.Time) Judged {
 	if o.Verified == 0 {
 		return j
 	}
-	verdict, changes := o.judge(now, o.Verified, o.LastVerified)
+	verdict, changes := o.judge(now, o.Verified, o.LastVerified, o.Drilled)
 	switch verdict {
 	case Stale:
 		verdict = VerificationStale
@@ -86,11 +86,12 @@ func (o Objective) JudgeAll(now time.Time) Judged {
 	return j
 }
 
-// judge judges by the time of the newest backup of a kind, and returns when the verdict may change without an event.
-func (o Objective) judge(now time.Time, most time.Duration, newest time.Time) (verdict Verdict, changes time.Time) {
+// judge judges by the time of the newest backup of a kind, and returns when the verdict may change without an event. There may be
+// one since the plan began.
+func (o Objective) judge(now time.Time, most time.Duration, newest, began time.Time) (verdict Verdict, changes time.Time) {
 	since, fresh, old := newest, Met, Stale
 	if since.IsZero() {
-		since, fresh, old = o.Created, Unknown, NeverSucceeded
+		since, fresh, old = began, Unknown, NeverSucceeded
 	}
 	if deadline := since.Add(most); now.Before(deadline) {
 		return fresh, deadline

@@ -79,8 +79,14 @@ func canonical(text []byte) []byte {
 // ForbiddenDrills says why the administrator does not allow the drills of a plan, and what is allowed; empty if they are allowed.
 // interval is the shortest time between two of them.
 func ForbiddenDrills(name string, spec *holdfastv1alpha1.BackupPlanSpec, rules policy.Own, interval time.Duration) string {
-	least := rules.Plans.MinInterval.Duration
-	if interval >= least || IsDefault(rules, name, spec) {
+	least, longest := rules.Plans.MinInterval.Duration, rules.Drills.TimeoutLimit()
+	timeout, _ := time.ParseDuration(spec.Drill.Timeout) // the API server accepts no other text
+	switch {
+	case !rules.Drills.Enabled:
+		return "the administrator allows no drills (drills.enabled)"
+	case timeout > longest:
+		return fmt.Sprintf("drill.timeout is %s; the administrator allows %s (drills.maxTimeout)", spec.Drill.Timeout, longest)
+	case interval >= least || IsDefault(rules, name, spec):
 		return ""
 	}
 	return fmt.Sprintf("drill.schedule makes drills %s apart; the administrator allows %s or more", interval, least)

@@ -94,7 +94,7 @@ func TestTheRulesForTenantsDoNotApplyToDefaultPlans(t *testing.T) {
 	}, asStored.Drill)
 	assert.Empty(t, Forbidden("nightly", &asStored, Context{Rules: rules}))
 	assert.NotEmpty(t, Forbidden("other", &asStored, Context{Rules: rules}))
-	rules.Plans.MinInterval.Duration = time.Hour
+	rules.Plans.MinInterval.Duration, rules.Drills.Enabled = time.Hour, true
 	assert.Empty(t, ForbiddenDrills("nightly", &asStored, rules, time.Minute))
 	assert.NotEmpty(t, ForbiddenDrills("other", &asStored, rules, time.Minute))
 	asStored.Schedule = "* * * * *"
@@ -102,12 +102,14 @@ func TestTheRulesForTenantsDoNotApplyToDefaultPlans(t *testing.T) {
 }
 
 func TestDrillsAreForbiddenMoreOftenThanRuns(t *testing.T) {
-	rules := policy.Own{Plans: policy.Plans{MinInterval: metav1.Duration{Duration: time.Hour}}}
+	rules := policy.Own{
+		Plans: policy.Plans{MinInterval: metav1.Duration{Duration: time.Hour}}, Drills: policy.Drills{Enabled: true},
+	}
 	spec := &holdfastv1alpha1.BackupPlanSpec{Schedule: "@daily", Drill: &holdfastv1alpha1.PlanDrill{Schedule: "*/30 * * * *"}}
 	assert.Equal(t, "drill.schedule makes drills 30m0s apart; the administrator allows 1h0m0s or more",
 		ForbiddenDrills("nightly", spec, rules, 30*time.Minute))
 	assert.Empty(t, ForbiddenDrills("nightly", spec, rules, time.Hour))
-	assert.Empty(t, ForbiddenDrills("nightly", spec, policy.Own{}, time.Minute))
+	assert.Empty(t, ForbiddenDrills("nightly", spec, policy.Own{Drills: policy.Drills{Enabled: true}}, time.Minute))
 }
 
 // The API server stores a template in another form than the policy has it.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"holdfast.dev/holdfast/activities/plan"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
 )
@@ -16,10 +17,10 @@ func (p *plans) count(_ context.Context, census *metrics.Census) (func(*holdfast
 	counted := &census.Plans
 	counted.Plans = map[metrics.PlanState]int{}
 	now := time.Now()
-	return func(plan *holdfastv1alpha1.BackupPlan) {
-		status := &plan.Status
+	return func(object *holdfastv1alpha1.BackupPlan) {
+		status := &object.Status
 		counted.Plans[planState(status)]++
-		missed, verification := objectiveMissed(status)
+		missed, verification := plan.Misses(status)
 		if missed {
 			counted.ObjectivesMissed++
 		}
@@ -32,7 +33,7 @@ func (p *plans) count(_ context.Context, census *metrics.Census) (func(*holdfast
 		if status.Content != nil && status.Content.Less > 0 {
 			counted.LessContent++
 		}
-		series := metrics.PlanSeries{Namespace: plan.Namespace, Name: plan.Name, Missed: missed || verification}
+		series := metrics.PlanSeries{Namespace: object.Namespace, Name: object.Name, Missed: missed || verification}
 		if status.LastGood != nil {
 			series.LastGood = status.LastGood.Time.Time
 			counted.OldestGood = earlier(counted.OldestGood, &status.LastGood.Time)
@@ -48,16 +49,6 @@ func (p *plans) count(_ context.Context, census *metrics.Census) (func(*holdfast
 			counted.Each = append(counted.Each, series)
 		}
 	}, nil
-}
-
-// objectiveMissed reports whether a plan's newest good backup is too old, or, if only that is, its newest verified one.
-func objectiveMissed(status *holdfastv1alpha1.BackupPlanStatus) (recovery, verification bool) {
-	met := meta.FindStatusCondition(status.Conditions, holdfastv1alpha1.ConditionObjectiveMet)
-	if met == nil || met.Status != metav1.ConditionFalse {
-		return false, false
-	}
-	verification = met.Reason == holdfastv1alpha1.ReasonVerificationStale || met.Reason == holdfastv1alpha1.ReasonNeverVerified
-	return !verification, verification
 }
 
 // earlier is the earlier of two times, of which each may be unknown.

@@ -41,6 +41,9 @@ const (
 
 // PlanDrills is what is known about the drills of a plan.
 type PlanDrills struct {
+	// since is since when the plan has drills: until then no backup of it need be verified.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
 	// handledDue is until when due times of drill.schedule are handled: for each a drill was made, skipped or missed.
 	// +optional
 	HandledDue *metav1.Time `json:"handledDue,omitempty"`
@@ -107,3 +110,6 @@ type VerifiedRun struct {
 	// +optional
 	ReadySeconds int64 `json:"readySeconds,omitempty"`
 }
+
+// Measured reports whether the recovery time is known: a cluster with OADP's own CRDs prunes it, and it may be less than a second.
+func (v *VerifiedRun) Measured() bool { return v.RestoreSeconds+v.ReadySeconds > 0 }
