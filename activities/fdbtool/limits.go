@@ -37,6 +37,10 @@ const (
 	// DatabaseStatus and RangeKeys are queries by fdbcli.
 	DatabaseStatus Operation = "database-status"
 	RangeKeys      Operation = "range-keys"
+	// ReadRange reads keys and values by fdbcli.
+	ReadRange Operation = "read-range"
+	// ClearKeys clears all keys by fdbcli.
+	ClearKeys Operation = "clear-keys"
 )
 
 // Limits of the operations. Each takes a tenth of a second if nothing is wrong.
@@ -72,11 +76,16 @@ const (
 	maxStderr = 64 << 10
 	// maxDocument is that of the status document of a database, which grows with its processes.
 	maxDocument = 32 << 20
+	// maxRange is that of keys with their values, which are printed with up to four characters for a byte.
+	maxRange = 16 << 20
 )
 
 func (o Operation) maxStdout() int {
-	if o == DatabaseStatus {
+	switch o {
+	case DatabaseStatus:
 		return maxDocument
+	case ReadRange:
+		return maxRange
 	}
 	return maxStdout
 }
@@ -124,4 +133,6 @@ var runs = map[Operation]run{
 	RestoreVersion: {toolRestore, "start", DescribeLimit, source},
 	DatabaseStatus: {toolCLI, "status json", QueryLimit, database},
 	RangeKeys:      {toolCLI, "getrangekeys", QueryLimit, database},
+	ReadRange:      {toolCLI, "getrange", QueryLimit, database},
+	ClearKeys:      {toolCLI, "clearrange", QueryLimit, database},
 }

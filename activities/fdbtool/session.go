@@ -121,7 +121,7 @@ func (s *Session) Run(ctx context.Context, operation Operation, args []string) (
 	case end.signal != 0:
 		return nil, s.trouble(contract.FDBClassTimeout, "%s was killed (%s) before it ended", name, end.signal)
 	case end.stdout.dropped:
-		return nil, s.trouble(contract.FDBClassOther, "%s printed more than %d bytes, which is no answer", name, end.stdout.limit)
+		return nil, s.trouble(contract.FDBClassTooMuch, "%s printed more than %d bytes, which is no answer", name, end.stdout.limit)
 	case end.exit == 0:
 		return end.stdout.kept.Bytes(), nil
 	}

@@ -96,7 +96,7 @@ func TestFailuresShowNoSecrets(t *testing.T) {
 			contract.FDBClassMissing, "no backup", fdbtool.Probe,
 		},
 		"an answer without end": {
-			`head -c 30000000 /dev/zero; exit 0`, contract.FDBClassOther, "printed more than", fdbtool.Describe,
+			`head -c 30000000 /dev/zero; exit 0`, contract.FDBClassTooMuch, "printed more than", fdbtool.Describe,
 		},
 		"an exit without a word": {`exit 3`, contract.FDBClassOther, "exit code 3", fdbtool.Abort},
 		"a tool that something kills": {

@@ -18,7 +18,7 @@ import (
 func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outcome contract.FDBOutcome, err error) {
 	defer activities.Beating(ctx)()
 	reach, trouble, err := t.reach(ctx, command.Ref)
-	defer reach.close(&err)
+	defer reach.Done(&err)
 	switch {
 	case err != nil:
 		return contract.FDBOutcome{}, err
@@ -27,7 +27,7 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 	case trouble != nil:
 		return contract.FDBOutcome{Failure: trouble}, nil
 	}
-	attempt := &restoreAttempt{restoreReach: reach, command: command}
+	attempt := &restoreAttempt{Reach: reach, command: command}
 	ctx, cancel := tools.Reserve(ctx)
 	defer cancel()
 	if t.Locker == nil {
@@ -41,7 +41,7 @@ func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outco
 
 // stale reports whether the command does not fit the object as it is. Commands are run only for the restore of the plan, and only
 // in the database that it was planned for. An abort is right whatever the spec says.
-func (r *restoreReach) stale(command contract.FDBCommand) bool {
+func (r *Reach) stale(command contract.FDBCommand) bool {
 	plan, object := r.Object.Status.Plan, r.Object
 	if plan == nil || plan.Tag != command.Tag || plan.Tag != Tag(object) {
 		return true
@@ -61,7 +61,7 @@ func (r *restoreReach) stale(command contract.FDBCommand) bool {
 
 // restoreAttempt is one attempt at a command.
 type restoreAttempt struct {
-	*restoreReach
+	*Reach
 	command contract.FDBCommand
 	// noAgents: no agent has shown that it lives.
 	noAgents bool
@@ -69,7 +69,7 @@ type restoreAttempt struct {
 
 // done reads the state of the restore, and reports whether it is already what the command brings about.
 func (a *restoreAttempt) done(ctx context.Context) (bool, *contract.FDBFailure) {
-	restore, trouble := a.status(ctx, a.command.Tag)
+	restore, trouble := a.Status(ctx, a.command.Tag)
 	if trouble != nil {
 		return false, trouble
 	}
@@ -93,7 +93,7 @@ func (a *restoreAttempt) settled(ctx context.Context) (contract.FDBOutcome, bool
 	if trouble := a.unready(); trouble != nil {
 		return contract.FDBOutcome{Stale: true, Failure: trouble}, true
 	}
-	database, trouble := a.database(ctx)
+	database, trouble := a.Database(ctx)
 	switch {
 	case trouble != nil:
 		return contract.FDBOutcome{Failure: trouble}, true

@@ -22,7 +22,7 @@ func (t *Tools) Finalize(
 		return outcome, err // a worker of another release may know it
 	}
 	reach, trouble, err := t.reach(ctx, step.Ref)
-	defer reach.close(&err)
+	defer reach.Done(&err)
 	switch {
 	case err != nil:
 		return outcome, err
@@ -42,13 +42,13 @@ func (t *Tools) Finalize(
 }
 
 // taskContext returns what tasks need; trouble says why the destination cannot be queried.
-func (r *restoreReach) taskContext(
+func (r *Reach) taskContext(
 	plan contract.FDBRestorePlan, trouble *contract.FDBFailure, expired bool,
 ) *tasks.Context {
 	if owner := r.Cluster.Owner(); trouble == nil && owner != plan.Destination {
 		trouble = tools.OtherFailure("the FoundationDBCluster is now another database, %s and not %s", owner, plan.Destination)
 	}
-	c := &tasks.Context{Plan: plan, Expired: expired, Status: r.status, Database: r.database}
+	c := &tasks.Context{Plan: plan, Expired: expired, Status: r.Status, Database: r.Database}
 	if trouble != nil {
 		c.Status = func(context.Context, string) (*contract.FDBRestoreProgress, *contract.FDBFailure) {
 			return nil, trouble

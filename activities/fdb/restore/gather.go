@@ -55,6 +55,11 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	if !exists || string(object.UID) != ref.UID {
 		return &Objects{}, nil
 	}
+	return g.GatherFor(ctx, object)
+}
+
+// GatherFor reads what concerns a restore that need not be stored.
+func (g *Gatherer) GatherFor(ctx context.Context, object *fdbv1alpha1.FoundationDBRestore) (*Objects, error) {
 	objects := &Objects{Object: object}
 	for _, read := range []func(context.Context, *Objects) error{
 		g.readCluster, g.readSource, g.readBackup, g.readCredentials,

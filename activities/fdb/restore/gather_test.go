@@ -26,7 +26,7 @@ const (
 	newer = "blobstore://lab@s3.local:9000/lab-2?bucket=backups&region=r"
 )
 
-// gathered is everything that a FoundationDBRestore needs; a test removes parts of it.
+// gathered is Everything that a FoundationDBRestore needs; a test removes parts of it.
 type gathered struct {
 	restore             *fdbv1alpha1.FoundationDBRestore
 	backup              *fdbv1alpha1.FoundationDBBackup

@@ -21,16 +21,16 @@ func (t *Tools) Inspect(
 ) (seen contract.FDBRestoreInspection, err error) {
 	defer activities.Beating(ctx)()
 	reach, trouble, err := t.reach(ctx, in.Ref)
-	defer reach.close(&err)
+	defer reach.Done(&err)
 	if err != nil || reach == nil || trouble != nil {
 		return contract.FDBRestoreInspection{Failure: trouble}, err
 	}
 	if plan := reach.Object.Status.Plan; plan != nil {
-		if seen.Restore, trouble = reach.status(ctx, plan.Tag); trouble != nil {
+		if seen.Restore, trouble = reach.Status(ctx, plan.Tag); trouble != nil {
 			return contract.FDBRestoreInspection{Failure: trouble}, ctx.Err()
 		}
 	}
-	database, trouble := reach.database(ctx)
+	database, trouble := reach.Database(ctx)
 	if trouble != nil {
 		return contract.FDBRestoreInspection{Failure: trouble}, ctx.Err() // a worker that stops says nothing about the database
 	}
@@ -53,30 +53,31 @@ func (t *Tools) Inspect(
 	return seen, errors.Join(err, ctx.Err())
 }
 
-// everything is the range that is restored without key ranges, as an argument of fdbcli; the tool checks the system's keys
+// Everything is the range that is restored without key ranges, as an argument of fdbcli; the tool checks the system's keys
 // itself.
-const everything = `"" \xff`
+const Everything = `"" \xff`
 
 // occupied returns the first range to be restored that holds data; empty if none does. It ends at the first failure.
-func (r *restoreReach) occupied(ctx context.Context) (string, *contract.FDBFailure) {
+func (r *Reach) occupied(ctx context.Context) (string, *contract.FDBFailure) {
 	ranges := r.KeyRanges()
 	if len(ranges) == 0 {
-		some, trouble := r.holds(ctx, everything)
+		some, trouble := r.Holds(ctx, Everything)
 		if some {
 			return "its keys", trouble
 		}
 		return "", trouble
 	}
 	for _, keys := range ranges {
-		if some, trouble := r.holds(ctx, fdb.RangeArgument(keys)); some || trouble != nil {
+		if some, trouble := r.Holds(ctx, fdb.RangeArgument(keys)); some || trouble != nil {
 			return keys, trouble
 		}
 	}
 	return "", nil
 }
 
-func (r *restoreReach) holds(ctx context.Context, keys string) (bool, *contract.FDBFailure) {
-	args := append([]string{"--exec", "getrangekeys " + keys + " 1"}, answerLimit...)
+// Holds reports whether a range holds data.
+func (r *Reach) Holds(ctx context.Context, keys string) (bool, *contract.FDBFailure) {
+	args := append([]string{"--exec", "getrangekeys " + keys + " 1"}, AnswerLimit...)
 	output, trouble := r.Run(ctx, fdbtool.RangeKeys, args)
 	if trouble != nil {
 		return false, trouble
@@ -90,16 +91,16 @@ func (r *restoreReach) holds(ctx context.Context, keys string) (bool, *contract.
 
 // resolve finds out which version would be restored.
 func (t *Tools) resolve(
-	ctx context.Context, reach *restoreReach,
+	ctx context.Context, reach *Reach,
 ) (point *contract.FDBPoint, unresolved *contract.FDBFailure, err error) {
 	if trouble := reach.unready(); trouble != nil {
 		return nil, trouble, nil
 	}
-	if !t.describes.Begin(reach.Object.Namespace) {
+	if !t.describes.Begin(reach.Object.Namespace, tools.Describing) {
 		return nil, tools.OtherFailure("this worker already describes as many containers as it may: this is retried"), nil
 	}
 	defer t.describes.End(reach.Object.Namespace)
-	source, trouble, err := reach.source(ctx)
+	source, trouble, err := reach.OpenSource(ctx)
 	if source != nil {
 		defer func() { err = errors.Join(err, source.Close()) }()
 	}
@@ -122,8 +123,8 @@ func (t *Tools) resolve(
 	return point, unresolved, nil
 }
 
-// source opens a session for the cluster that was backed up, if it answers. It is needed only to find a version by its time.
-func (r *restoreReach) source(ctx context.Context) (*fdbtool.Session, *contract.FDBFailure, error) {
+// OpenSource opens a session for the cluster that was backed up, if it answers. It is needed only to find a version by its time.
+func (r *Reach) OpenSource(ctx context.Context) (*fdbtool.Session, *contract.FDBFailure, error) {
 	if !r.Source.Reachable() {
 		return nil, tools.OtherFailure("the source cluster cannot be reached"), nil
 	}
@@ -140,7 +141,7 @@ func (r *restoreReach) source(ctx context.Context) (*fdbtool.Session, *contract.
 }
 
 // contents describes the container; with the times of versions if the source cluster answers.
-func (r *restoreReach) contents(ctx context.Context, source *fdbtool.Session) (contract.FDBContainer, *contract.FDBFailure) {
+func (r *Reach) contents(ctx context.Context, source *fdbtool.Session) (contract.FDBContainer, *contract.FDBFailure) {
 	session, operation := r.Session, fdbtool.Contents
 	if source != nil {
 		session, operation = source, fdbtool.Describe
@@ -160,7 +161,7 @@ func (r *restoreReach) contents(ctx context.Context, source *fdbtool.Session) (c
 }
 
 // atVersion returns the version of the plan or of the spec, or else the latest.
-func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDBPoint, *contract.FDBFailure) {
+func (r *Reach) atVersion(container contract.FDBContainer) (*contract.FDBPoint, *contract.FDBFailure) {
 	view := r.View()
 	point := contract.FDBPoint{Version: view.Wanted}
 	if view.Plan != nil {
@@ -179,7 +180,7 @@ func (r *restoreReach) atVersion(container contract.FDBContainer) (*contract.FDB
 const toolTime = "2006/01/02.15:04:05-0700"
 
 // atTime returns the version that the source cluster had at the time of the spec, as the tool computes it.
-func (r *restoreReach) atTime(
+func (r *Reach) atTime(
 	ctx context.Context, source *fdbtool.Session, container contract.FDBContainer,
 ) (*contract.FDBPoint, *contract.FDBFailure) {
 	at := time.Unix(r.View().Timestamp, 0).UTC()

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/activities/fdb/tools"
 	"holdfast.dev/holdfast/activities/fdbtool"
+	fdbv1alpha1 "holdfast.dev/holdfast/k8s/api/fdb/v1alpha1"
 	"holdfast.dev/holdfast/k8s/fdb"
 	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -27,7 +28,7 @@ type Tools struct {
 	// Locker is nil where no other operator changes backups.
 	Locker tools.FDBLocker
 
-	describes tools.Describes
+	describes tools.Places
 }
 
 // Register registers the activities with a worker under their wire names.
@@ -37,8 +38,8 @@ func (t *Tools) Register(registry worker.ActivityRegistry) {
 	activities.RegisterGuarded(registry, activities.NeverPaused, contract.FinalizeFDBRestore, t.Finalize)
 }
 
-// restoreReach is one object with what it takes to run tools for its destination.
-type restoreReach struct {
+// Reach is one object with what it takes to run tools for its destination.
+type Reach struct {
 	*Objects
 	*fdbtool.Session
 	method fdb.Method
@@ -47,15 +48,32 @@ type restoreReach struct {
 }
 
 // reach reads what is needed to run tools for an object. It returns nil if there is no such object. A failure says what the user
-// or the operator has to repair before the destination can be queried. The caller closes the session.
-func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*restoreReach, *contract.FDBFailure, error) {
+// or the operator has to repair before the destination can be queried. The caller calls Done.
+func (t *Tools) reach(ctx context.Context, ref contract.ObjectRef) (*Reach, *contract.FDBFailure, error) {
 	gatherer := &Gatherer{Reader: t.Reader}
 	objects, err := gatherer.Gather(ctx, ref)
 	if err != nil || objects.Object == nil {
 		return nil, nil, err
 	}
+	return t.reachWith(ctx, gatherer, objects)
+}
+
+// ReachFor reads what is needed to run tools for a restore that need not be stored: to find out whether its destination is fit
+// for it. A failure says what has to be repaired before. The caller calls Done.
+func (t *Tools) ReachFor(
+	ctx context.Context, object *fdbv1alpha1.FoundationDBRestore,
+) (*Reach, *contract.FDBFailure, error) {
+	gatherer := &Gatherer{Reader: t.Reader}
+	objects, err := gatherer.GatherFor(ctx, object)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.reachWith(ctx, gatherer, objects)
+}
+
+func (t *Tools) reachWith(ctx context.Context, gatherer *Gatherer, objects *Objects) (*Reach, *contract.FDBFailure, error) {
 	method, _ := fdb.MethodOf("")
-	reach := &restoreReach{Objects: objects, method: method}
+	reach := &Reach{Objects: objects, method: method}
 	reach.open = func(ctx context.Context, cluster *gather.Cluster) (*fdbtool.Session, *contract.FDBFailure, error) {
 		return t.open(ctx, gatherer, objects, cluster)
 	}
@@ -98,19 +116,19 @@ func (t *Tools) open(
 }
 
 // Run is Session.Run, counted and measured.
-func (r *restoreReach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBFailure) {
+func (r *Reach) Run(ctx context.Context, operation fdbtool.Operation, args []string) ([]byte, *contract.FDBFailure) {
 	return tools.RunTool(ctx, r.Session, operation, args)
 }
 
-// close removes the secrets.
-func (r *restoreReach) close(err *error) {
+// Done removes the secrets.
+func (r *Reach) Done(err *error) {
 	if r != nil && r.Session != nil {
 		*err = errors.Join(*err, r.Session.Close())
 	}
 }
 
-// status queries the state of a tag; nil if there never was a restore on it.
-func (r *restoreReach) status(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBFailure) {
+// Status queries the state of a tag; nil if there never was a restore on it.
+func (r *Reach) Status(ctx context.Context, tag string) (*contract.FDBRestoreProgress, *contract.FDBFailure) {
 	output, trouble := r.Run(ctx, fdbtool.RestoreStatus, []string{"status", "-t", tag})
 	if trouble != nil {
 		return nil, trouble
@@ -125,16 +143,16 @@ func (r *restoreReach) status(ctx context.Context, tag string) (*contract.FDBRes
 	return progress, nil
 }
 
-// database queries the state of the database itself.
-func (r *restoreReach) database(ctx context.Context) (restoretool.DatabaseStatus, *contract.FDBFailure) {
+// Database queries the state of the database itself.
+func (r *Reach) Database(ctx context.Context) (restoretool.DatabaseStatus, *contract.FDBFailure) {
 	return databaseStatus(ctx, r.Session)
 }
 
-// answerLimit is fdbtool.AnswerLimit as an argument of fdbcli.
-var answerLimit = []string{"--timeout", strconv.Itoa(int(fdbtool.AnswerLimit.Seconds()))}
+// AnswerLimit is fdbtool.AnswerLimit as an argument of fdbcli.
+var AnswerLimit = []string{"--timeout", strconv.Itoa(int(fdbtool.AnswerLimit.Seconds()))}
 
 func databaseStatus(ctx context.Context, session *fdbtool.Session) (restoretool.DatabaseStatus, *contract.FDBFailure) {
-	output, trouble := tools.RunTool(ctx, session, fdbtool.DatabaseStatus, append([]string{"--exec", "status json"}, answerLimit...))
+	output, trouble := tools.RunTool(ctx, session, fdbtool.DatabaseStatus, append([]string{"--exec", "status json"}, AnswerLimit...))
 	if trouble != nil {
 		return restoretool.DatabaseStatus{}, trouble
 	}
@@ -152,7 +170,7 @@ func databaseStatus(ctx context.Context, session *fdbtool.Session) (restoretool.
 }
 
 // unready says why the container cannot be read; nil if it can.
-func (r *restoreReach) unready() *contract.FDBFailure {
+func (r *Reach) unready() *contract.FDBFailure {
 	if r.Problem != nil {
 		return tools.OtherFailure("%s", r.Problem.Message)
 	}

@@ -15,6 +15,9 @@ import (
 // Command runs a command that changes something, unless it is done already or stale. It may be repeated after any end: it reads
 // the state first, and again if the result of the command is unknown.
 func (t *Tools) Command(ctx context.Context, command contract.FDBCommand) (outcome contract.FDBOutcome, err error) {
+	if run := t.Others[command.Operation]; run != nil {
+		return run(ctx, command)
+	}
 	defer activities.Beating(ctx)()
 	reach, trouble, err := t.reach(ctx, command.Ref)
 	defer reach.close(&err)

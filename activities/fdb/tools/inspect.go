@@ -53,7 +53,7 @@ func (t *Tools) Inspect(ctx context.Context, in contract.FDBInspect) (seen contr
 		seen.AgentsPaused = status.AgentsPaused
 		seen.Tags = append(seen.Tags, found)
 	}
-	if in.Deep && t.describes.Begin(in.Ref.Namespace) {
+	if in.Deep && t.describes.Begin(in.Ref.Namespace, Describing) {
 		defer t.describes.End(in.Ref.Namespace)
 		limited, cancel := Reserve(ctx)
 		defer cancel()

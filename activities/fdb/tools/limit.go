@@ -4,41 +4,41 @@ import (
 	"sync"
 )
 
-const (
-	// maxDescribes limits the descriptions of containers at a time in a worker, maxNamespaceDescribes those for one namespace: a
-	// store that does not answer holds each for minutes, and must not delay other namespaces.
-	maxDescribes          = 10
-	maxNamespaceDescribes = 3
-)
+// Limit is how many may be under way at a time in a worker, in all and for one namespace: what a tenant's store or database
+// delays must not delay other namespaces.
+type Limit struct{ All, Namespace int }
 
-// Describes counts the descriptions of containers that are under way. The zero value is ready for use.
-type Describes struct {
+// Describing limits the descriptions of containers: a store that does not answer holds each for minutes.
+var Describing = Limit{All: 10, Namespace: 3}
+
+// Places are the places of a Limit. The zero value is ready for use.
+type Places struct {
 	mutex sync.Mutex
 	all   int
 	of    map[string]int
 }
 
-// Begin reports whether a description may begin for a namespace. If not, it is left out until the next one is due.
-func (d *Describes) Begin(namespace string) bool {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	if d.all >= maxDescribes || d.of[namespace] >= maxNamespaceDescribes {
+// Begin takes a place for a namespace, and reports whether there was one.
+func (p *Places) Begin(namespace string, limit Limit) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.all >= limit.All || p.of[namespace] >= limit.Namespace {
 		return false
 	}
-	if d.of == nil {
-		d.of = map[string]int{}
+	if p.of == nil {
+		p.of = map[string]int{}
 	}
-	d.all++
-	d.of[namespace]++
+	p.all++
+	p.of[namespace]++
 	return true
 }
 
-// End gives back a place that Begin has granted.
-func (d *Describes) End(namespace string) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	d.all--
-	if d.of[namespace]--; d.of[namespace] == 0 {
-		delete(d.of, namespace)
+// End gives back a place that Begin has taken.
+func (p *Places) End(namespace string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.all--
+	if p.of[namespace]--; p.of[namespace] == 0 {
+		delete(p.of, namespace)
 	}
 }

@@ -6,18 +6,19 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestOneNamespaceDoesNotHoldUpAllDescriptions(t *testing.T) {
-	var d Describes
-	for range maxNamespaceDescribes {
-		assert.True(t, d.Begin("slow"))
+func TestOneNamespaceDoesNotHoldUpAllOthers(t *testing.T) {
+	var d Places
+	limit := Limit{All: 10, Namespace: 3}
+	for range limit.Namespace {
+		assert.True(t, d.Begin("slow", limit))
 	}
-	assert.False(t, d.Begin("slow"), "it has its share")
-	for i := range maxDescribes - maxNamespaceDescribes {
-		assert.True(t, d.Begin(string(rune('a'+i))))
+	assert.False(t, d.Begin("slow", limit), "it has its share")
+	for i := range limit.All - limit.Namespace {
+		assert.True(t, d.Begin(string(rune('a'+i)), limit))
 	}
-	assert.False(t, d.Begin("other"), "there are enough")
+	assert.False(t, d.Begin("other", limit), "there are enough")
 	d.End("slow")
-	assert.True(t, d.Begin("other"))
+	assert.True(t, d.Begin("other", limit))
 	d.End("other")
-	assert.True(t, d.Begin("slow"))
+	assert.True(t, d.Begin("slow", limit))
 }

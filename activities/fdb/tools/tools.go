@@ -29,9 +29,14 @@ type Tools struct {
 	Runner *fdbtool.Runner
 	// Locker is nil where no other operator changes backups.
 	Locker FDBLocker
+	// Others run the commands for objects of other kinds.
+	Others Commands
 
-	describes Describes
+	describes Places
 }
+
+// Commands run the commands of owners by their operation.
+type Commands map[contract.FDBOperation]func(context.Context, contract.FDBCommand) (contract.FDBOutcome, error)
 
 // FDBLocker acquires the lock by which the FoundationDB operators of several Kubernetes clusters take turns.
 type FDBLocker interface {

@@ -140,7 +140,7 @@ func (r *clusterRun) validate(request contract.FDBCommandRequest) error {
 		return refuse("until: must be the time after which the command no longer begins")
 	}
 	switch request.Command.Operation {
-	case contract.FDBStart, contract.FDBModify, contract.FDBAbort, contract.FDBPause, contract.FDBResume:
+	case contract.FDBStart, contract.FDBModify, contract.FDBAbort, contract.FDBPause, contract.FDBResume, contract.FDBDrillClear:
 		return nil
 	case contract.FDBRestoreStart, contract.FDBRestoreAbort:
 		if request.Member.Paused {

@@ -111,5 +111,6 @@ type VerifiedRun struct {
 	ReadySeconds int64 `json:"readySeconds,omitempty"`
 }
 
-// Measured reports whether the recovery time is known: a cluster with OADP's own CRDs prunes it, and it may be less than a second.
+// Measured reports whether the recovery time is known: a cluster with OADP's own CRDs prunes it, and it may be less than a
+// second.
 func (v *VerifiedRun) Measured() bool { return v.RestoreSeconds+v.ReadySeconds > 0 }
