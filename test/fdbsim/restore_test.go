@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/k8s/eventually"
+	"holdfast.dev/holdfast/k8s/fdb/restoretool"
 	"holdfast.dev/holdfast/test/fdbsim"
 )
 
@@ -166,4 +168,18 @@ func TestLayersOutliveTheirAgent(t *testing.T) {
 		_, there := layers()
 		return !there
 	})
+}
+
+// What fdbcli 7.3.48 printed for the same commands, but for the version.
+func TestARangeInOneTransaction(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cluster, file := w.cluster("source")
+	require.NoError(t, w.sim.Set(cluster, map[string]string{"a\x00\xff": "x'y", "b": "2", "c d": ""}))
+	output := w.must("fdbcli", "-C", file, "--exec", `begin; getversion; getrange "" \xff 100001; getrange b c 5; reset`)
+	version, err := restoretool.ParseVersion([]byte(output))
+	require.NoError(t, err)
+	assert.Equal(t, ">>> begin\nTransaction started\n>>> getversion\n"+strconv.FormatInt(version, 10)+"\n>>> getrange  \\xff 100001\n\n"+
+		"Range limited to 100001 keys\n`a\\x00\\xff' is `x'y'\n`b' is `2'\n`c d' is `'\n\n"+
+		">>> getrange b c 5\n\nRange limited to 5 keys\n`b' is `2'\n\n>>> reset\nTransaction reset\n", output)
 }

@@ -85,12 +85,18 @@ func (s *console) execute(ctx context.Context, name string, words []string) erro
 	if words[0] == "status" {
 		return s.showStatus(ctx, name, words)
 	}
-	if words[0] == "option" {
+	switch words[0] {
+	case "option":
 		s.printf("Option enabled for all transactions\n")
 		return nil
-	}
-	if words[0] == "writemode" {
+	case "writemode":
 		s.writeMode = len(words) > 1 && words[1] == "on"
+		return nil
+	case "begin": // each command is a transaction of its own here: nothing is written between those of one session
+		s.printf("Transaction started\n")
+		return nil
+	case "reset":
+		s.printf("Transaction reset\n")
 		return nil
 	}
 	if err := s.reach(ctx, name); err != nil {
@@ -99,7 +105,7 @@ func (s *console) execute(ctx context.Context, name string, words []string) erro
 	s.cluster = name
 	handler, known := map[string]func([][]byte, *state.Tx, *state.Data) error{
 		"get": s.get, "getrange": s.getRange, "getrangekeys": s.getRangeKeys, "set": s.set, "clear": s.clear,
-		"clearrange": s.clearRange, "lock": s.lock, "unlock": s.unlock,
+		"clearrange": s.clearRange, "lock": s.lock, "unlock": s.unlock, "getversion": s.getVersion,
 	}[words[0]]
 	if !known {
 		return exit(1, fmt.Sprintf("ERROR: Unknown command `%s'. Try `help'?", words[0]))
@@ -142,6 +148,12 @@ func (s *console) get(args [][]byte, tx *state.Tx, data *state.Data) error {
 		return nil
 	}
 	s.printf("`%s' is `%s'\n", Printable(args[0]), Printable(value))
+	return nil
+}
+
+// getVersion prints the version at which the session reads.
+func (s *console) getVersion(_ [][]byte, tx *state.Tx, data *state.Data) error {
+	s.printf("%d\n", max(tx.Version(s.now()), data.Last))
 	return nil
 }
 
