@@ -59,7 +59,8 @@ func describeCommand() *cobra.Command {
 // shownKinds are in the order in which the help names them.
 func shownKinds() []operator.Shown {
 	return []operator.Shown{
-		velero.Backups, velero.Restores, velero.Plans, velero.Drills, location.Locations, location.Approvals, fdb.Backups, fdb.Restores,
+		velero.Backups, velero.Restores, velero.Plans, velero.Drills, location.Locations, location.Approvals, fdb.Backups,
+		fdb.Restores, fdb.Drills,
 	}
 }
 

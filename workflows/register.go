@@ -12,6 +12,7 @@ import (
 	fdbbackup "holdfast.dev/holdfast/workflows/fdb/backup"
 	"holdfast.dev/holdfast/workflows/fdb/cluster"
 	"holdfast.dev/holdfast/workflows/fdb/container"
+	fdbdrill "holdfast.dev/holdfast/workflows/fdb/drill"
 	"holdfast.dev/holdfast/workflows/fdb/expiry"
 	"holdfast.dev/holdfast/workflows/fdb/expiryqueue"
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
@@ -31,9 +32,9 @@ import (
 const AddsCommands = "an open NonAdminBackup or NonAdminRestore that has had a turn before Velero may give it back by " +
 	"return-velero-turn. Earlier workers know neither this command nor the workflow VeleroQueue nor the keys queue and quotas " +
 	"of the policy. Before a rollback set queue.maxActive and queue.maxActiveRestores to 0, wait until the queue has ended, " +
-	"and remove both keys. With the queue off, the default, nobody has had a turn. Nor do they know the kind RestoreDrill, the " +
-	"key drills, or record-digests, which a NonAdminBackup runs once it is complete while drills are on: before a rollback " +
-	"remove that key, and wait until no RestoreDrill is left and all backups have ended"
+	"and remove both keys. With the queue off, the default, nobody has had a turn. Nor do they know the kinds RestoreDrill and " +
+	"FoundationDBDrill, the key drills, or record-digests, which a NonAdminBackup runs once it is complete while drills are on: " +
+	"before a rollback remove that key, and wait until neither kind has an object and all backups have ended"
 
 // AddsByDefault reports whether that also concerns runs under a policy that does not ask for it: then no test rolls back.
 const AddsByDefault = false
@@ -44,7 +45,7 @@ func Kinds() []kinds.Kind {
 		backup.Kind, restore.Kind, finalization.Kind, download.Kind, location.Kind, approval.Kind,
 		periodic.SynchronizationKind, periodic.CollectionKind, periodic.DefaultPlansKind,
 		plan.Kind, plan.StartKind, drill.Kind, queue.Kind,
-		fdbbackup.Kind, throttle.Kind, expiryqueue.Kind, expiry.Kind, fdbrestore.Kind, cluster.Kind, container.Kind,
+		fdbbackup.Kind, throttle.Kind, expiryqueue.Kind, expiry.Kind, fdbrestore.Kind, fdbdrill.Kind, cluster.Kind, container.Kind,
 	}
 }
 

@@ -178,8 +178,8 @@ func (c *changes) end() {
 		c.add("the backup's archive holds %d objects, and held %d when the backup was complete", c.objects, total)
 	}
 	if c.copies != c.set.Copies {
-		c.add("the backup's archive holds %d copies of objects in their preferred API version, and held %d when the backup was complete",
-			c.copies, c.set.Copies)
+		c.add("the backup's archive holds %d copies of objects in their preferred API version, and held %d when the backup was "+
+			"complete", c.copies, c.set.Copies)
 	}
 	if c.set.Left > 0 {
 		c.findings = append(c.findings,

@@ -38,7 +38,8 @@ type Object struct {
 // far fewer, and what a tenant puts into an archive must not fill the memory.
 const maxFields = 1000
 
-// field is a field of an object at the second level, for example data, password. Name is empty where the first level is no object.
+// field is a field of an object at the second level, for example data, password. Name is empty where the first level is no
+// object.
 type field struct {
 	group, name string
 	value       []byte

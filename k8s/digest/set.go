@@ -26,9 +26,9 @@ const (
 	maxSegmentBytes = 255
 )
 
-// Place is where an object is in an archive: its resource with the group, for example deployments.apps, and its name. The resource
-// is followed by the API version of what is there in another than the preferred one, and by "cluster" of what is in no namespace:
-// secrets/v1, persistentvolumes/cluster.
+// Place is where an object is in an archive: its resource with the group, for example deployments.apps, and its name. The
+// resource is followed by the API version of what is there in another than the preferred one, and by "cluster" of what is in no
+// namespace: secrets/v1, persistentvolumes/cluster.
 type Place struct{ Resource, Name string }
 
 // String implements fmt.Stringer.
@@ -155,8 +155,8 @@ func Spelled(file string) (clean string, byVelero bool) {
 	return clean, clean == strings.TrimPrefix(file, "./")
 }
 
-// PlaceOf returns the place of an object in an archive of Velero, by the path of its file. copied: the file is the copy of an object
-// in the preferred version. What cannot be restored into the namespace, or is no object, has no place.
+// PlaceOf returns the place of an object in an archive of Velero, by the path of its file. copied: the file is the copy of an
+// object in the preferred version. What cannot be restored into the namespace, or is no object, has no place.
 func PlaceOf(file, namespace string) (place Place, copied, found bool) {
 	const shortest = 4 // resources, secrets, cluster, name
 	file, _ = Spelled(file)

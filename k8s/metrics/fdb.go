@@ -31,11 +31,13 @@ var (
 // RegisterFDB shows the metrics of a worker that serves FoundationDB. It may be called more than once.
 func RegisterFDB() {
 	registerFDB.Do(func() {
-		ctrlmetrics.Registry.MustRegister(toolRuns, toolSeconds, fdbReleases, fdbTurns, fdbTurnSeconds, fdbDataLeft, fdbRestoresEnded)
+		ctrlmetrics.Registry.MustRegister(toolRuns, toolSeconds, fdbReleases, fdbTurns, fdbTurnSeconds, fdbDataLeft, fdbRestoresEnded,
+			fdbDrills, fdbDrillRestores)
 		for _, result := range []string{resultStopped, resultAbandoned} {
 			fdbReleases.WithLabelValues(result)
 		}
 		beginFDBExpiry()
+		beginFDBDrills()
 	})
 }
 

@@ -200,6 +200,8 @@ func TestEachCallMovesItsSeries(t *testing.T) {
 		`holdfast_fdb_expiry_turns_total{job="expire",outcome="Refused"}`: func() { metrics.FDBTurnEnded("expire", "Refused", time.Second) },
 		`holdfast_fdb_expiry_turn_seconds{job="delete"}`:                  func() { metrics.FDBTurnEnded("delete", "Done", -time.Second) },
 		`holdfast_foundationdbrestores_ended_total{result="aborted"}`:     func() { metrics.FDBRestoreEnded("aborted") },
+		`holdfast_foundationdb_drills_total{reason="Verified"}`:           func() { metrics.FDBDrillConcluded("Verified") },
+		"holdfast_foundationdb_drill_restore_seconds":                     func() { metrics.FDBDrillRestored(3) },
 	} {
 		assert.InDelta(t, 1, metricstest.Counted(t, series, call), 0, series)
 	}

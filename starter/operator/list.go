@@ -143,6 +143,14 @@ func Moment[T interface{ UTC() time.Time }](at *T) string {
 	return (*at).UTC().Format(time.RFC3339)
 }
 
+// Seconds shows a duration that may not be known.
+func Seconds(number *int64) string {
+	if number == nil {
+		return ""
+	}
+	return fmt.Sprintf("%ds", *number)
+}
+
 // workflowOf is "running", "none" or, if Temporal did not answer, "unknown".
 func workflowOf(clusterID string, kind contract.Kind, object client.Object, running map[string]bool) string {
 	switch {

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -48,6 +50,23 @@ func (s Sheet) Named(name string, workflow DescribedWorkflow) {
 func (s Sheet) Conditions(conditions []metav1.Condition) {
 	for _, condition := range conditions {
 		s.Line("Condition "+condition.Type, fmt.Sprintf("%s (%s) %s", condition.Status, condition.Reason, condition.Message))
+	}
+}
+
+// Condition shows one condition, if there is one of that type.
+func (s Sheet) Condition(conditions []metav1.Condition, kind string) {
+	if found := meta.FindStatusCondition(conditions, kind); found != nil {
+		s.Line(kind, fmt.Sprintf("%s, %s: %s", found.Status, found.Reason, found.Message))
+	}
+}
+
+// Findings shows what a drill has found, and how much more there is.
+func (s Sheet) Findings(findings []holdfastv1alpha1.DrillFinding, more int64) {
+	for i, found := range findings {
+		s.Line(fmt.Sprintf("Finding %d", i+1), fmt.Sprintf("%s (%s): %s", found.Check, found.Result, found.Message))
+	}
+	if more > 0 {
+		s.Line("More findings", fmt.Sprint(more))
 	}
 }
 

@@ -30,7 +30,7 @@ var drillColumns = operator.ColumnsOf(func(d listedDrill) operator.Listed { retu
 	operator.NewColumn("BACKUP", func(d listedDrill) string { return terminal.Printable(d.Backup) }),
 	operator.NewColumn("VERIFIED", func(d listedDrill) string { return d.Verified }),
 	operator.NewColumn("REASON", func(d listedDrill) string { return d.Reason }),
-	operator.NewColumn("RECOVERY", func(d listedDrill) string { return seconds(d.Recovery) }),
+	operator.NewColumn("RECOVERY", func(d listedDrill) string { return operator.Seconds(d.Recovery) }),
 	operator.NewColumn("ENDED", func(d listedDrill) string { return operator.Moment(d.Ended) }),
 )
 
@@ -82,33 +82,24 @@ func (d *describedDrill) Print(out io.Writer) error {
 	sheet.Line("Phase", string(status.Phase))
 	sheet.Line("Backup", backupOf(d.Spec, d.Status))
 	sheet.Line("Namespace of the drill", status.Namespace)
-	if verified := meta.FindStatusCondition(status.Conditions, holdfastv1alpha1.ConditionVerified); verified != nil {
-		sheet.Line("Verified", fmt.Sprintf("%s, %s: %s", verified.Status, verified.Reason, verified.Message))
-	}
-	if queued := meta.FindStatusCondition(status.Conditions, holdfastv1alpha1.ConditionQueued); queued != nil {
-		sheet.Line("Queued", fmt.Sprintf("%s, %s: %s", queued.Status, queued.Reason, queued.Message))
-	}
+	sheet.Condition(status.Conditions, holdfastv1alpha1.ConditionVerified)
+	sheet.Condition(status.Conditions, holdfastv1alpha1.ConditionQueued)
 	for _, check := range status.Checks {
 		sheet.Line("Check "+check.Name, string(check.Result))
 	}
 	if measured := status.Measured; measured != nil {
 		if status.Restored != nil {
-			sheet.Line("Restore took", seconds(&measured.RestoreSeconds))
+			sheet.Line("Restore took", operator.Seconds(&measured.RestoreSeconds))
 		}
 		if status.Ready != nil {
-			sheet.Line("Ready after", seconds(&measured.ReadySeconds))
+			sheet.Line("Ready after", operator.Seconds(&measured.ReadySeconds))
 		}
 		sheet.Line("Objects", fmt.Sprint(measured.Objects))
 		if measured.Bytes > 0 {
 			sheet.Line("Bytes of volumes", fmt.Sprint(measured.Bytes))
 		}
 	}
-	for i, found := range status.Findings {
-		sheet.Line(fmt.Sprintf("Finding %d", i+1), fmt.Sprintf("%s (%s): %s", found.Check, found.Result, found.Message))
-	}
-	if status.MoreFindings > 0 {
-		sheet.Line("More findings", fmt.Sprint(status.MoreFindings))
-	}
+	sheet.Findings(status.Findings, status.MoreFindings)
 	for _, moment := range []struct {
 		what string
 		at   *metav1.Time
@@ -123,12 +114,4 @@ func (d *describedDrill) Print(out io.Writer) error {
 	}
 	sheet.Workflow(d.Workflow)
 	return sheet.Flush()
-}
-
-// seconds is a duration for people; empty if it is not known.
-func seconds(number *int64) string {
-	if number == nil {
-		return ""
-	}
-	return fmt.Sprintf("%ds", *number)
 }

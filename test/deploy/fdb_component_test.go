@@ -88,6 +88,7 @@ func TestTheComponentAddsFoundationDBAndChangesTheWatcherAlone(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{
 		"CustomResourceDefinition/foundationdbbackups.fdb.holdfast.dev",
+		"CustomResourceDefinition/foundationdbdrills.fdb.holdfast.dev",
 		"CustomResourceDefinition/foundationdbrestores.fdb.holdfast.dev",
 		"ServiceAccount/holdfast-fdb", "ClusterRole/holdfast-fdb", "ClusterRoleBinding/holdfast-fdb",
 		"ClusterRole/holdfast-watcher-fdb", "ClusterRoleBinding/holdfast-watcher-fdb",

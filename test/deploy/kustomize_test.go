@@ -109,8 +109,8 @@ func TestWhoMayViewOpensNoBackup(t *testing.T) {
 			of("oadp.openshift.io", change, append(slices.Clone(tenants), "nonadmindownloadrequests")...),
 			of("holdfast.dev", change, own...),
 		},
-		"ClusterRole/holdfast-tenant-fdb-view": {of("fdb.holdfast.dev", look, "foundationdbbackups", "foundationdbrestores")},
-		"ClusterRole/holdfast-tenant-fdb-edit": {of("fdb.holdfast.dev", change, "foundationdbbackups", "foundationdbrestores")},
+		"ClusterRole/holdfast-tenant-fdb-view": {of("fdb.holdfast.dev", look, "foundationdbbackups", "foundationdbdrills", "foundationdbrestores")},
+		"ClusterRole/holdfast-tenant-fdb-edit": {of("fdb.holdfast.dev", change, "foundationdbbackups", "foundationdbdrills", "foundationdbrestores")},
 	} {
 		assert.Equal(t, want, into[rbacv1.ClusterRole](t, all.find(t, role)).Rules, role)
 	}

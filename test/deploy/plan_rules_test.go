@@ -80,7 +80,7 @@ func planSpecs(ctx context.Context, t *testing.T, stack *env.Env) {
 		{"@daily", `"concurrencyPolicy":"Forbid"`, "supported values"},
 		{"@daily", `"objective":{"recoveryPoint":"26h"}`, ""},
 		{"@daily", `"objective":{"recoveryPoint":"59s"}`, point},
-		{"@daily", `"objective":{}`, "recoveryPoint: Required value"},
+		{"@daily", `"objective":{}`, "objective must have recoveryPoint or verified, or both"},
 		{"@daily", `"keep":{"minGood":0}`, "greater than or equal to 1"},
 		{"@daily", `"keep":{"last":1001}`, "less than or equal to 1000"},
 		{"@daily", `"keep":{"yearly":31}`, "less than or equal to 30"},
@@ -111,7 +111,7 @@ func planColumns(ctx context.Context, t *testing.T, stack *env.Env) {
 	require.NoError(t, stack.Client().Status().Patch(ctx, object.DeepCopy(), patch))
 	lines := strings.Split(strings.TrimSpace(mustKubectl(ctx, t, stack, env.Admin, "get", "bplan", "-n", fdbNamespace, "columns")), "\n")
 	require.Len(t, lines, 2)
-	assert.Equal(t, []string{"NAME", "SCHEDULE", "PAUSED", "LAST-GOOD", "NEXT-RUN", "OBJECTIVE", "READY"}, strings.Fields(lines[0]))
+	assert.Equal(t, []string{"NAME", "SCHEDULE", "PAUSED", "LAST-GOOD", "LAST-VERIFIED", "NEXT-RUN", "OBJECTIVE", "READY"}, strings.Fields(lines[0]))
 	shown := strings.Fields(lines[1])
 	assert.Equal(t, []string{"columns", "@daily", "Operator"}, shown[:3])
 	assert.Equal(t, []string{"2026-01-02T00:00:00Z", "Stale", "True"}, shown[4:])

@@ -21,7 +21,7 @@ func TestSamplesAreWhatTheirKindsTake(t *testing.T) {
 		"NonAdminBackup/everything", "NonAdminBackup/web", "ConfigMap/holdfast-policy", "ResourceQuota/backups",
 		"RoleBinding/storage-approvers", "Secret/own-credentials", "NonAdminBackupStorageLocation/own",
 		"NonAdminRestore/undo", "Secret/fdb-backup-credentials", "FoundationDBBackup/sample",
-		"FoundationDBRestore/sample-restore", "BackupPlan/nightly", "RestoreDrill/weekly",
+		"FoundationDBRestore/sample-restore", "FoundationDBDrill/sample-drill", "BackupPlan/nightly", "RestoreDrill/weekly",
 	}, samples.ids())
 	for _, o := range samples.ofKind("NonAdminBackup") {
 		assert.Empty(t, o.GetNamespace(), "the tenant gives it")

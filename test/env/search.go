@@ -139,7 +139,7 @@ func (s *search) objects(ctx context.Context) error {
 		"Velero location":  {Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"},
 	}
 	if s.env.options.FoundationDB {
-		for _, kind := range []string{"FoundationDBBackup", "FoundationDBRestore"} {
+		for _, kind := range []string{"FoundationDBBackup", "FoundationDBRestore", "FoundationDBDrill"} {
 			kinds[kind] = schema.GroupVersionKind{Group: fdbAPIGroup, Version: "v1alpha1", Kind: kind}
 		}
 	}

@@ -54,6 +54,22 @@ func onBoth(t *testing.T, test func(t *testing.T, x *tenant)) {
 	both.Wait()
 }
 
+// onOwnIfShort is onBoth for the long tests; in the others it is by FoundationDB's own programs alone, or, where they are not, by
+// the stand-in alone.
+func onOwnIfShort(t *testing.T, test func(t *testing.T, x *tenant)) {
+	t.Helper()
+	if sample.Whole() {
+		onBoth(t, test)
+		return
+	}
+	t.Parallel()
+	x := newTenant(t)
+	if own != nil {
+		x.servers = &sync.Map{}
+	}
+	test(t, x)
+}
+
 // onBothIfLong is onBoth for the long tests; in the others it is by the stand-in alone: FoundationDB's first snapshot takes 35 s.
 func onBothIfLong(t *testing.T, test func(t *testing.T, x *tenant)) {
 	t.Helper()

@@ -268,10 +268,20 @@ func foundationDBs() map[string]situation {
 		r.Status.Conditions, r.Status.ObservedGeneration = conditions, generation
 		return r
 	}
+	drill := func(is, reason string) client.Object {
+		d := &fdbv1alpha1.FoundationDBDrill{}
+		d.Status.Conditions = []metav1.Condition{condition(holdfastv1alpha1.ConditionVerified, is, reason)}
+		d.Status.ObservedGeneration = generation
+		return d
+	}
 	ready := func(is, reason string) metav1.Condition { return condition("Ready", is, reason) }
 	all := map[string]situation{
 		"a FoundationDBBackup as its spec says":  {object: backup(ready("True", fdbv1alpha1.ReasonReconciled)), kstatus: current},
 		"a FoundationDBRestore that is complete": {object: restore(ready("True", fdbv1alpha1.ReasonCompleted)), kstatus: current},
+		"a FoundationDBDrill that restores":      {object: drill("Unknown", holdfastv1alpha1.ReasonDrillRunning), kstatus: inProgress},
+		"a FoundationDBDrill that was refused":   {object: drill("Unknown", holdfastv1alpha1.ReasonNotVerified), kstatus: failed},
+		"a FoundationDBDrill that has verified":  {object: drill("True", holdfastv1alpha1.ReasonVerified), kstatus: current},
+		"a FoundationDBDrill that has failed":    {object: drill("False", holdfastv1alpha1.ReasonChecksFailed), kstatus: failed},
 		"a FoundationDBBackup that begins": {object: backup(ready("False", fdbv1alpha1.ReasonInitialSnapshot),
 			condition(fdbv1alpha1.ConditionIncorrectBackupState, "True", fdbv1alpha1.ReasonInitialSnapshot)), kstatus: inProgress},
 	}

@@ -29,7 +29,7 @@ const CommitFile = "COMMIT"
 // workers cannot go on with one. The next recording has them.
 var Newer = map[string]bool{
 	contract.KindPlan.Workflow: true, contract.KindPlanStart.Workflow: true, contract.KindDefaultPlans.Workflow: true,
-	contract.KindVeleroQueue.Workflow: true, contract.KindDrill.Workflow: true,
+	contract.KindVeleroQueue.Workflow: true, contract.KindDrill.Workflow: true, contract.KindFDBDrill.Workflow: true,
 }
 
 // Recorded is one history and its file.

@@ -80,6 +80,10 @@ func TestKindsAreServedUnderTheNamesPeopleUse(t *testing.T) {
 			fdbv1alpha1.GroupVersion, fdbv1alpha1.ResourceFoundationDBBackups, "fdbb",
 			[]string{"Generation", "Ready", "Reconciled", "Oldest-Data", "Latest-Restorable", "Age", "Reason"},
 		},
+		fdbv1alpha1.KindFoundationDBDrill: {
+			fdbv1alpha1.GroupVersion, fdbv1alpha1.ResourceFoundationDBDrills, "fdbdrill",
+			[]string{"Backup", "Target", "Phase", "Verified", "Reason", "Age"},
+		},
 		fdbv1alpha1.KindFoundationDBRestore: {
 			fdbv1alpha1.GroupVersion, fdbv1alpha1.ResourceFoundationDBRestores, "fdbr",
 			[]string{"Ready", "State", "Percent", "Restored-Version", "Age", "Reason"},

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/fdb/backup"
 	"holdfast.dev/holdfast/activities/fdb/coordination"
+	"holdfast.dev/holdfast/activities/fdb/drill"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
 	"holdfast.dev/holdfast/activities/fdb/gather"
 	"holdfast.dev/holdfast/activities/fdb/restore"
@@ -103,6 +104,8 @@ func registerActivities(runner worker.ActivityRegistry, o Options) {
 	queue.Register(runner)
 	restores := &restore.Activities{Cluster: cluster, Gatherer: &restore.Gatherer{Reader: o.Client}}
 	restores.Register(runner)
+	drills := &drill.Activities{Cluster: cluster}
+	drills.Register(runner)
 }
 
 // newSharedWorker serves the coordinators that Kubernetes clusters share. With worker versioning they share a deployment, too:
@@ -128,7 +131,11 @@ func newToolsWorker(o Options, programs *fdbtool.Runner) worker.Worker {
 }
 
 func registerTools(runner worker.ActivityRegistry, o Options, programs *fdbtool.Runner) {
-	backups := &tools.Tools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
+	drills := &drill.Tools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
+	drills.Register(runner)
+	backups := &tools.Tools{
+		Reader: o.Client, Runner: programs, Locker: fdblock.New(), Others: tools.Commands{contract.FDBDrillClear: drills.Clear},
+	}
 	backups.Register(runner)
 	restores := &restore.Tools{Reader: o.Client, Runner: programs, Locker: fdblock.New()}
 	restores.Register(runner)

@@ -63,7 +63,8 @@ func (o Objective) Judge(now time.Time) (verdict Verdict, changes time.Time) {
 	return o.judge(now, o.RecoveryPoint, o.LastGood, o.Created)
 }
 
-// JudgeAll judges the newest verified backup, too. A plan without one has as long as the objective allows since it has had drills.
+// JudgeAll judges the newest verified backup, too. A plan without one has as long as the objective allows since it has had
+// drills.
 func (o Objective) JudgeAll(now time.Time) Judged {
 	var j Judged
 	if o.RecoveryPoint != 0 {

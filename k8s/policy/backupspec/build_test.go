@@ -16,7 +16,7 @@ import (
 var (
 	tenantKinds = []string{
 		"nonadminbackups", "nonadminrestores", "nonadminbackupstoragelocations", "nonadmindownloadrequests",
-		"restoredrills.holdfast.dev", "foundationdbrestores.fdb.holdfast.dev",
+		"restoredrills.holdfast.dev", "foundationdbdrills.fdb.holdfast.dev", "foundationdbrestores.fdb.holdfast.dev",
 	}
 	clusterKinds = []string{
 		"securitycontextconstraints", "clusterroles", "clusterrolebindings", "priorityclasses", "customresourcedefinitions",
@@ -62,7 +62,7 @@ func TestWhatNoTenantGetsIsExcludedInTheStyleOfTheSpec(t *testing.T) {
 			spec: velerov1.BackupSpec{ExcludedNamespaceScopedResources: []string{"secrets", "nonadminrestores"}},
 			wantNamespaced: []string{
 				"secrets", "nonadminrestores", "nonadminbackups", "nonadminbackupstoragelocations", "nonadmindownloadrequests",
-				"restoredrills.holdfast.dev", "foundationdbrestores.fdb.holdfast.dev",
+				"restoredrills.holdfast.dev", "foundationdbdrills.fdb.holdfast.dev", "foundationdbrestores.fdb.holdfast.dev",
 			},
 			wantClusterScoped: clusterKinds,
 		},

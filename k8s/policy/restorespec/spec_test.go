@@ -201,7 +201,7 @@ func TestTheVeleroRestoreIsTheTenantsWithinItsNamespace(t *testing.T) {
 	excluded := []string{
 		"secrets", "priorityclasses", "volumesnapshotclasses",
 		"nonadminbackups", "nonadminrestores", "nonadminbackupstoragelocations", "nonadmindownloadrequests",
-		"restoredrills.holdfast.dev", "foundationdbrestores.fdb.holdfast.dev", "securitycontextconstraints", "clusterroles", "clusterrolebindings", "customresourcedefinitions",
+		"restoredrills.holdfast.dev", "foundationdbdrills.fdb.holdfast.dev", "foundationdbrestores.fdb.holdfast.dev", "securitycontextconstraints", "clusterroles", "clusterrolebindings", "customresourcedefinitions",
 		"virtualmachineclusterinstancetypes", "virtualmachineclusterpreferences",
 	}
 	p := policy.Policy{EnforceRestoreSpec: &velerov1.RestoreSpec{PreserveNodePorts: new(true), IncludeClusterResources: new(true)}}

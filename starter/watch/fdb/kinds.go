@@ -13,7 +13,9 @@ import (
 
 // Kinds are the kinds of FoundationDB. No other controller serves them: they are never paused. clusters is made by ClusterCache.
 func Kinds(env *controllers.Env, clusters cache.Cache) []controllers.Watcher {
-	return []controllers.Watcher{newBackups(env, clusters).Kind, newRestores(env, clusters).Kind, newExpiries(env).Kind}
+	return []controllers.Watcher{
+		newBackups(env, clusters).Kind, newRestores(env, clusters).Kind, newDrills(env).Kind, newExpiries(env).Kind,
+	}
 }
 
 // judge judges an object of a kind by itself: its workflow is signalled if, as far as the object shows, it has not seen the

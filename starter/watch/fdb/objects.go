@@ -47,6 +47,9 @@ var fdbRestores = caches.New(caches.Kind{Finalizers: []string{fdbv1alpha1.Finali
 			named := credentials(*of.Spec.Credentials)
 			kept.Spec.Credentials = &named
 		}
+		if by := maker(of); by != nil {
+			kept.OwnerReferences = []metav1.OwnerReference{*by}
+		}
 		kept.Status = fdbv1alpha1.FoundationDBRestoreStatus{
 			ObservedGeneration: of.Status.ObservedGeneration, State: trim.Name(of.Status.State),
 		}

@@ -34,6 +34,7 @@ type station struct {
 	backups  *backups
 	restores *restores
 	expiries *expiries
+	drills   *drills
 	cache    *fake.World
 	signals  *watchtest.Signals
 }
@@ -43,6 +44,7 @@ func newStation(t *testing.T, objects ...client.Object) *station {
 	s := &station{cache: fake.New(t, objects...), signals: &watchtest.Signals{}}
 	env := watchtest.Env(fake.Cluster, fake.OADPNamespace, s.cache.Client, s.signals)
 	s.backups, s.restores, s.expiries = newBackups(env, nil), newRestores(env, nil), newExpiries(env)
+	s.drills = newDrills(env)
 	s.backups.clusters = s.cache.Client
 	return s
 }

@@ -133,7 +133,7 @@ func (f *follower) show(now state) {
 
 type fact struct{ name, value string }
 
-// facts lists what is known of a backup, a location, a restore, a FoundationDB backup or a drill, in the order in which it usually comes
+// facts lists what is known of a backup, a location, a restore, a FoundationDB backup or a drill, in the order in which it comes
 // to be.
 func facts(object *unstructured.Unstructured) []fact {
 	var known []fact
