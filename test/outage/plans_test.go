@@ -117,7 +117,20 @@ func (c *testCase) planStatus() string {
 	now := &holdfastv1alpha1.BackupPlan{}
 	require.NoError(c.t, c.admin.Get(c.t.Context(), client.ObjectKeyFromObject(c.plan), now))
 	now.Status.HandledDue, now.Status.HandledSchedule = nil, "" // of a schedule, and of this case alone
+	now.Status.Days = inAll(now.Status.Days)
 	return c.plain(asJSON(now.Status))
+}
+
+// inAll adds up days: midnight may come amid a case.
+func inAll(days []holdfastv1alpha1.Day) []holdfastv1alpha1.Day {
+	all := holdfastv1alpha1.Day{}
+	for _, day := range days {
+		all.Good += day.Good
+		all.Failed += day.Failed
+		all.Missed += day.Missed
+		all.Skipped += day.Skipped
+	}
+	return []holdfastv1alpha1.Day{all}
 }
 
 // planNow says of a plan what is to be seen of it, for a failure's text.
