@@ -27,7 +27,7 @@ const (
 	// maxSkew is by how much the API server's clock may be ahead of Velero's. A Velero Backup that is younger than its own end was
 	// made by Velero's synchronization: what it holds now says nothing about what it held then.
 	maxSkew = 30 * time.Second
-	// maxReads is how many archives a worker reads at a time. They are read once each, and nobody waits for that.
+	// maxReads is how many archives a worker reads at a time. Each is read once, and blocks nothing.
 	maxReads    = 4
 	maxWhyBytes = 256
 )
@@ -130,7 +130,7 @@ func (a *Activities) read(ctx context.Context, made *velerov1.Backup, namespace 
 	return set, err
 }
 
-// invalidArchiveError says that there is no archive to read, whoever tries. Its text may be shown.
+// invalidArchiveError says that no retry finds an archive to read. Its text may be shown.
 type invalidArchiveError struct{ error }
 
 func (e *invalidArchiveError) Unwrap() error { return e.error }

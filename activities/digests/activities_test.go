@@ -163,7 +163,7 @@ func TestAKeyThatIsBrokenIsToldAndNotReplaced(t *testing.T) {
 	assert.Equal(t, "short", string(key.Data["key"]))
 }
 
-// Nobody waits for digests: whoever finds as many archives being read as a worker reads at a time comes again later.
+// A worker reads a few archives at a time. An activity that finds it busy is retried later, and blocks nothing.
 func TestFewArchivesAreReadAtATime(t *testing.T) {
 	s := newScene(t)
 	recorder := s.Digests(s.folder, func() time.Time { return s.now })

@@ -94,18 +94,11 @@ func (d *describedFDBDrill) Print(out io.Writer) error {
 		sheet.Line("Bytes", fmt.Sprint(measured.Bytes))
 	}
 	sheet.Findings(status.Findings, status.MoreFindings)
-	for _, moment := range []struct {
-		what string
-		at   *metav1.Time
-	}{
-		{"Started", status.Started},
-		{"Restoring since", status.Begun},
-		{"Restored", status.Restored},
-		{"Cleared", status.Cleared},
-		{"Ended", status.Ended},
-	} {
-		sheet.Line(moment.what, operator.Moment(moment.at))
-	}
+	sheet.Moment("Started", status.Started)
+	sheet.Moment("Restoring since", status.Begun)
+	sheet.Moment("Restored", status.Restored)
+	sheet.Moment("Cleared", status.Cleared)
+	sheet.Moment("Ended", status.Ended)
 	sheet.Workflow(d.Workflow)
 	return sheet.Flush()
 }

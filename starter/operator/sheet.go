@@ -35,6 +35,9 @@ func (s Sheet) Line(name, value string) {
 	}
 }
 
+// Moment shows when something happened; a time that is nil is left out.
+func (s Sheet) Moment(name string, at *metav1.Time) { s.Line(name, Moment(at)) }
+
 // Workflow shows the workflow of the object.
 func (s Sheet) Workflow(workflow DescribedWorkflow) { s.Named("Workflow", workflow) }
 

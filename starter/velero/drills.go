@@ -100,18 +100,11 @@ func (d *describedDrill) Print(out io.Writer) error {
 		}
 	}
 	sheet.Findings(status.Findings, status.MoreFindings)
-	for _, moment := range []struct {
-		what string
-		at   *metav1.Time
-	}{
-		{"Started", status.Started},
-		{"Restored", status.Restored},
-		{"Ready", status.Ready},
-		{"Kept until", status.KeptUntil},
-		{"Ended", status.Ended},
-	} {
-		sheet.Line(moment.what, operator.Moment(moment.at))
-	}
+	sheet.Moment("Started", status.Started)
+	sheet.Moment("Restored", status.Restored)
+	sheet.Moment("Ready", status.Ready)
+	sheet.Moment("Kept until", status.KeptUntil)
+	sheet.Moment("Ended", status.Ended)
 	sheet.Workflow(d.Workflow)
 	return sheet.Flush()
 }

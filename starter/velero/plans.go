@@ -186,7 +186,7 @@ func (d *describedPlan) printDrills(sheet operator.Sheet) {
 	}
 	sheet.Line("Drills",
 		fmt.Sprintf("%s: %d made, %d missed, %d skipped", spec.Schedule, drills.Made, drills.Missed, drills.Skipped))
-	sheet.Line("Next drill", operator.Moment(drills.Next))
+	sheet.Moment("Next drill", drills.Next)
 	if last := drills.Last; last != nil {
 		sheet.Line("Last drill", strings.TrimSpace(fmt.Sprintf("%s of %s: %s %s", last.Name, last.Backup, last.Phase, last.Verified)))
 	}
