@@ -52,7 +52,7 @@ func Lazy(own Options) (*Temporal, error) {
 	if err != nil {
 		return nil, err
 	}
-	options, err := envconfig.LoadDefaultClientOptions()
+	options, err := settings()
 	if err != nil {
 		return nil, fmt.Errorf("read Temporal's connection settings (TEMPORAL_* environment variables): %w", err)
 	}
@@ -72,6 +72,19 @@ func Lazy(own Options) (*Temporal, error) {
 	}, nil
 }
 
+// settings reads those of Temporal's own tools.
+func settings() (client.Options, error) {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
+	if err != nil {
+		return client.Options{}, err
+	}
+	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	if err == nil {
+		renew(&options, profile.TLS)
+	}
+	return options, err
+}
+
 // Address is where Temporal's frontend is: host:port.
 func (t *Temporal) Address() string { return t.address }
 
@@ -81,7 +94,7 @@ func endpointOf(options *client.Options) string {
 	switch config := options.ConnectionOptions.TLS; {
 	case config == nil:
 		address += " without TLS"
-	case len(config.Certificates) > 0:
+	case len(config.Certificates) > 0, config.GetClientCertificate != nil:
 		address += " with TLS and a client certificate"
 	default:
 		address += " with TLS, without a client certificate"

@@ -56,7 +56,10 @@ func (a *authority) sign(name string, template, parent *x509.Certificate) (*ecds
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(a.t, err)
-	template.SerialNumber, template.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(time.Hour)
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(time.Hour)
+	}
 	signer := a.key
 	if parent == nil {
 		parent, signer = template, key
@@ -115,18 +118,18 @@ func startFrontend(t *testing.T, config *tls.Config) *frontend {
 	return f
 }
 
-func (f *frontend) serve(t *testing.T, security credentials.TransportCredentials) {
+func (f *frontend) serve(t *testing.T, security credentials.TransportCredentials, options ...grpc.ServerOption) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	f.address = listener.Addr().String()
-	server := grpc.NewServer(grpc.Creds(security), grpc.UnaryInterceptor(
+	server := grpc.NewServer(append(options, grpc.Creds(security), grpc.UnaryInterceptor(
 		func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			if sent, _ := metadata.FromIncomingContext(ctx); len(sent.Get("authorization")) > 0 {
 				f.authorization.Store(sent.Get("authorization")[0])
 			}
 			return handle(ctx, request)
-		}))
+		}))...)
 	workflowservice.RegisterWorkflowServiceServer(server, f)
 	healthy := health.NewServer()
 	healthy.SetServingStatus("temporal.api.workflowservice.v1.WorkflowService", grpc_health_v1.HealthCheckResponse_SERVING)
@@ -184,10 +187,8 @@ func refuses(t *testing.T, want ...string) {
 
 func TestAClientCertificateComesFromTheEnvironment(t *testing.T) {
 	ours, others := newAuthority(t), newAuthority(t)
-	pool := x509.NewCertPool()
-	pool.AddCert(ours.cert)
 	f := startFrontend(t, &tls.Config{
-		Certificates: []tls.Certificate{ours.server()}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
+		Certificates: []tls.Certificate{ours.server()}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool(ours),
 	})
 	cert, key := ours.client()
 	foreignCert, foreignKey := others.client()
