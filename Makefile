@@ -46,6 +46,10 @@ BASE       := gcr.io/distroless/cc-debian12
 # What an image calls itself; empty is its commit.
 VERSION    :=
 BENCH_ARGS ?=
+# server: dev and bench run Temporal's own server on PostgreSQL instead of its development server.
+TEMPORAL   ?=
+# Temporal's own server is built where PostgreSQL is.
+PRODUCTION = $(shell { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1 && echo production)
 GENERATED := deploy/crds/* deploy/rbac/* deploy/components/fdb/crds/* deploy/components/fdb/rbac/* \
 	$$(find deploy/chart deploy/bundle -type f)
 
@@ -62,8 +66,8 @@ demo: ## On the real components: back a namespace up, also into its own bucket, 
 	@go -C test run $(SHARED) ./env/cmd/holdfast-dev demo
 
 .PHONY: dev
-dev: ## Leave the whole stack running until Ctrl-C
-	@go -C test run $(SHARED) ./env/cmd/holdfast-dev dev
+dev: ## Leave the whole stack running until Ctrl-C (TEMPORAL=server: with Temporal's own server on PostgreSQL)
+	@HOLDFAST_TEMPORAL=$(TEMPORAL) go -C test run $(SHARED) ./env/cmd/holdfast-dev dev
 
 .PHONY: build
 build: ## Build bin/holdfast-worker and bin/holdfast
@@ -101,7 +105,7 @@ tools: components tools-dev ## Build the real components and the developers' too
 
 .PHONY: components
 components: ## Build the real components (half an hour the first time)
-	go -C test run ./tools/cmd/holdfast-tools stack
+	go -C test run ./tools/cmd/holdfast-tools stack $(PRODUCTION)
 
 .PHONY: tools-dev
 tools-dev: ## Build the developers' tools
@@ -230,8 +234,8 @@ test-long: ## Run every test with the whole matrices, the long outages and a bro
 	export HOLDFAST_TEST_LONG=1 HOLDFAST_TEST_ROLLOUTS=1; $(call gate,stacks,$(LEAN),$(PACKAGES))
 
 .PHONY: bench
-bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS='-help' lists them)
-	go -C test run $(SHARED) ./bench -json $(CURDIR)/bench.json $(BENCH_ARGS)
+bench: ## Measure what a backup costs: a table and bench.json (minutes; BENCH_ARGS='-help' lists more; TEMPORAL=server as for dev)
+	HOLDFAST_TEMPORAL=$(TEMPORAL) go -C test run $(SHARED) ./bench -json $(CURDIR)/bench.json $(BENCH_ARGS)
 
 .PHONY: pictures
 pictures: ## Make the README's pictures, in docs/pictures, by the browser's tests (needs a Chromium)

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"holdfast.dev/holdfast/test/env"
 )
 
-// measured are the processes whose cost is reported. That of all watchers together is the watcher's.
+// measured are the processes whose cost is reported. That of all watchers together is the watcher's, that of the services of
+// Temporal's own server with PostgreSQL is Temporal's.
 var measured = []string{env.Worker, env.Watcher, env.Temporal, env.KubeAPIServer, env.Etcd}
 
 // usage is what a process has used since its start.
@@ -18,15 +20,32 @@ type usage struct {
 	PeakMiB    float64
 }
 
+// processesOf are the processes whose cost is reported under a name.
+func (r *rig) processesOf(name string) []string {
+	switch {
+	case name == env.Watcher:
+		return r.watchers
+	case name == env.Temporal && r.hasPostgres():
+		return append(slices.Clone(env.TemporalServices), env.Postgres)
+	}
+	return []string{name}
+}
+
+func (r *rig) hasPostgres() bool { return r.stack.Component(env.Postgres) != nil }
+
+// names are measured, and PostgreSQL once more by itself if there is one.
+func (r *rig) names() []string {
+	if r.hasPostgres() {
+		return append(slices.Clone(measured), env.Postgres)
+	}
+	return measured
+}
+
 func (r *rig) usage() (map[string]usage, error) {
 	all := map[string]usage{}
-	for _, name := range measured {
-		processes := []string{name}
-		if name == env.Watcher {
-			processes = r.watchers
-		}
-		for _, process := range processes {
-			used, err := usageOf(r.stack.Component(process).PID())
+	for _, name := range r.names() {
+		for _, process := range r.processesOf(name) {
+			used, err := usageWithChildren(r.stack.Component(process).PID())
 			if err != nil {
 				return nil, fmt.Errorf("usage of %s: %w", process, err)
 			}
@@ -34,6 +53,37 @@ func (r *rig) usage() (map[string]usage, error) {
 		}
 	}
 	return all, nil
+}
+
+// usageWithChildren is the usage of a process and its children: PostgreSQL has one for each connection.
+func usageWithChildren(pid int) (usage, error) {
+	all, err := usageOf(pid)
+	if err != nil {
+		return all, err
+	}
+	children, err := childrenOf(pid)
+	for _, child := range children {
+		if used, err := usageOf(child); err == nil { // else it has ended
+			all = all.plus(used)
+		}
+	}
+	return all, err
+}
+
+func childrenOf(pid int) ([]int, error) {
+	list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return nil, fmt.Errorf("children of process %d: %w", pid, err)
+	}
+	var children []int
+	for _, child := range bytes.Fields(list) {
+		id, err := strconv.Atoi(string(child))
+		if err != nil {
+			return nil, fmt.Errorf("children of process %d: %w", pid, err)
+		}
+		children = append(children, id)
+	}
+	return children, nil
 }
 
 // plus is what two processes have used: the CPU time of both, and the higher of their peaks.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/test/env/kubelet"
+	"holdfast.dev/holdfast/test/env/temporalserver"
 	"holdfast.dev/holdfast/test/tools"
 )
 
@@ -67,6 +68,12 @@ type Options struct {
 	Kubelet *kubelet.Options
 	// Audit has the API server keep a record of what Holdfast's processes ask of it, for Env.Audit.
 	Audit bool
+	// TemporalServer runs Temporal as it is run in production instead of its development server: four services, history twice, on
+	// PostgreSQL. HOLDFAST_TEMPORAL=server in the environment sets it for every stack.
+	TemporalServer bool
+	// TemporalCertificates, with TemporalServer, is for how long the certificates of Temporal and its clients are valid at first;
+	// without TLS if 0. Env.RenewTemporalCertificates renews them.
+	TemporalCertificates time.Duration
 	// SuggestContinueAsNew, when positive, is the number of history events at which Temporal suggests to continue as new.
 	SuggestContinueAsNew int
 	// Bin gives the paths of binaries by name (those of package tools) that shall not be built.
@@ -82,7 +89,8 @@ type Env struct {
 	users   []user
 	client  client.Client
 	storage Storage
-	kubelet *kubelet.Kubelet // nil without Options.Kubelet
+	kubelet *kubelet.Kubelet       // nil without Options.Kubelet
+	server  *temporalserver.Server // nil without Options.TemporalServer
 
 	temporalAddress, temporalUI string
 	rolesInstalled              bool // there was something in deploy/rbac
@@ -116,6 +124,9 @@ func Start(ctx context.Context, options Options) (*Env, error) {
 func prepare(options Options) (*Env, error) {
 	root, err := tools.Root()
 	if err != nil {
+		return nil, err
+	}
+	if options.TemporalServer, err = wantsTemporalServer(options); err != nil {
 		return nil, err
 	}
 	if options.ClusterID == "" {
@@ -155,8 +166,8 @@ func (e *Env) Stop() {
 	}
 	e.stopAll(Worker, FDBWorker, DrillWorker, Watcher)
 	e.stopAll(Velero, KubeControllerManager)
-	e.stopAll(KubeAPIServer, Temporal, S3, fdbServer)
-	e.stopAll(Etcd)
+	e.stopAll(append(temporalKinds(), KubeAPIServer, S3, fdbServer)...)
+	e.stopAll(Etcd, Postgres)
 	e.saidCPU.Do(e.sayCPU)
 	e.toldPanics.Do(func() {
 		for _, p := range e.Components() {
@@ -164,6 +175,9 @@ func (e *Env) Stop() {
 		}
 	})
 	e.keptLogs.Do(e.keepLogs)
+	if e.server != nil {
+		e.server.Remove()
+	}
 	if e.options.Dir == "" && !e.options.Keep {
 		_ = os.RemoveAll(e.dir) // a left-over temporary folder harms nobody
 	}

@@ -114,7 +114,7 @@ func (e *Env) startOwn(ctx context.Context, o own) (*Process, error) {
 		"--metrics-bind-address", metrics, "--health-probe-bind-address", health, "--log-format", "json")
 	return e.launch(ctx, command{
 		name: o.name, kind: o.kind, path: cmp.Or(o.path, e.bin[o.binary]), args: append(args, o.args...),
-		env:       slices.Concat(ownEnv(), []string{"TEMPORAL_ADDRESS=" + e.temporalAddress}, e.options.HoldfastEnv, o.env),
+		env:       slices.Concat(ownEnv(), e.temporalEnvironment(), e.options.HoldfastEnv, o.env),
 		addresses: map[string]string{AddressMetrics: metrics, AddressHealth: health},
 		ready:     httpReady("http://"+health+"/readyz", ""),
 	})

@@ -34,7 +34,8 @@ type command struct {
 	args      []string
 	env       []string
 	logPath   string
-	addresses map[string]string // by what is served there: "metrics", "health"
+	as        *syscall.Credential // another user than the present one
+	addresses map[string]string   // by what is served there: "metrics", "health"
 	ready     func(context.Context) error
 	// readyTimeout is how long it may take to become ready, if not the usual time.
 	readyTimeout time.Duration
@@ -205,7 +206,7 @@ func (p *Process) spawn() (*run, error) {
 	cmd := exec.Command(p.command.path, p.command.args...)
 	cmd.Env = p.command.env
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := spawn.Start(cmd); err != nil {
+	if err := spawn.Start(cmd, p.command.as); err != nil {
 		return nil, err
 	}
 	r := &run{pid: cmd.Process.Pid, exited: make(chan struct{})}

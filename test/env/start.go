@@ -45,7 +45,11 @@ func (e *Env) build(ctx context.Context) error {
 		e.bin = map[string]string{}
 	}
 	needed := []string{tools.Etcd, tools.KubeAPIServer, tools.KubeControllerManager, tools.Kubectl, tools.Velero}
-	if !e.without(Temporal) {
+	switch {
+	case e.without(Temporal):
+	case e.options.TemporalServer:
+		needed = append(needed, tools.TemporalServer, tools.TemporalSQLTool, tools.TemporalUI)
+	default:
 		needed = append(needed, tools.Temporal)
 	}
 	if e.hasS3() {

@@ -28,6 +28,9 @@ func (e *Env) startTemporal(ctx context.Context) error {
 	if e.without(Temporal) {
 		return nil
 	}
+	if e.options.TemporalServer {
+		return e.startTemporalServer(ctx)
+	}
 	taken, err := freePorts.take(4)
 	if err != nil {
 		return err
@@ -54,7 +57,9 @@ func (e *Env) startTemporal(ctx context.Context) error {
 	server, err := e.launch(ctx, command{
 		name: Temporal, kind: Temporal, path: e.bin[tools.Temporal], args: args,
 		addresses: map[string]string{"frontend": address(port), "ui": address(ui), "metrics": address(metrics)},
-		ready:     func(ctx context.Context) error { return temporalReady(ctx, address(port)) },
+		ready: func(ctx context.Context) error {
+			return temporalReady(ctx, client.Options{HostPort: address(port), Namespace: temporalNamespace, Logger: QuietLogger()})
+		},
 		// It looks for free ports for its services inside, and lets go of them before it listens there.
 		again: 2,
 	})
@@ -114,11 +119,8 @@ func interrupted(ctx context.Context, temporal workflowservice.WorkflowServiceCl
 
 // temporalReady asks for a workflow that does not exist: the answer "not found" needs frontend, history service and store, which
 // come up one after the other.
-func temporalReady(ctx context.Context, hostPort string) error {
-	c, err := client.DialContext(ctx, client.Options{
-		HostPort: hostPort, Namespace: temporalNamespace,
-		Logger: QuietLogger(),
-	})
+func temporalReady(ctx context.Context, options client.Options) error {
+	c, err := client.DialContext(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -50,3 +50,15 @@ func TestADatabaseThatInterruptsEveryQueryIsNoticed(t *testing.T) {
 	defer cancel()
 	assert.False(t, interrupted(soon, temporal), "it does not answer")
 }
+
+func TestOnlyServerMeansTemporalsOwnServer(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "server": true} {
+		t.Setenv(temporalVariable, value)
+		wanted, err := wantsTemporalServer(Options{})
+		require.NoError(t, err)
+		require.Equal(t, want, wanted, value)
+	}
+	t.Setenv(temporalVariable, "dev")
+	_, err := wantsTemporalServer(Options{})
+	require.ErrorContains(t, err, `HOLDFAST_TEMPORAL="dev"`)
+}

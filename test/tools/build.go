@@ -20,7 +20,7 @@ const parallelBuilds = 2
 // Path returns the path of one program's binary, building it when it is missing. The progress of a build goes to
 // standard error, because standard output may be what a caller captures.
 func Path(ctx context.Context, name string) (string, error) {
-	if name == GroupStack || name == GroupDev {
+	if slices.Contains(groups, name) {
 		return "", fmt.Errorf("%q is a group of tools, not one tool", name)
 	}
 	paths, err := Build(ctx, []string{name}, os.Stderr)

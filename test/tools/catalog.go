@@ -13,6 +13,9 @@ const (
 	KubeControllerManager = "kube-controller-manager"
 	Kubectl               = "kubectl"
 	Temporal              = "temporal"
+	TemporalServer        = "temporal-server"
+	TemporalSQLTool       = "temporal-sql-tool"
+	TemporalUI            = "temporal-ui"
 	Velero                = "velero"
 	VeleroPluginForAWS    = "velero-plugin-for-aws"
 	VersityGW             = "versitygw"
@@ -30,8 +33,12 @@ const (
 const (
 	GroupStack = "stack" // what test/env starts
 	GroupDev   = "dev"   // generators, linters, test runner, Helm, OLM's validators
-	GroupLong  = "long"  // what `make test-long` alone needs
+	// GroupProduction is what test/env starts with Options.TemporalServer.
+	GroupProduction = "production"
+	GroupLong       = "long" // what `make test-long` alone needs
 )
+
+var groups = []string{GroupStack, GroupDev, GroupProduction, GroupLong}
 
 // tool describes one program and where it comes from.
 type tool struct {
@@ -62,6 +69,12 @@ var catalog = []tool{
 	{
 		name: Temporal, group: GroupStack, module: "temporal", pkg: "github.com/temporalio/cli/cmd/temporal",
 		from: "github.com/temporalio/cli", seconds: 150, ldflags: temporalVersion, probe: []string{"--version"},
+	},
+	temporalServer(TemporalServer, "server", 300),
+	temporalServer(TemporalSQLTool, "tools/sql", 10),
+	{
+		name: TemporalUI, group: GroupProduction, module: "temporal-ui", pkg: "github.com/temporalio/ui-server/v2/cmd/server",
+		from: "github.com/temporalio/ui-server/v2", seconds: 40,
 	},
 	{
 		name: Velero, group: GroupStack, module: "velero", pkg: "./cmd/velero",
@@ -127,6 +140,14 @@ func kubernetes(name string, seconds int, probe ...string) tool {
 	}
 }
 
+func temporalServer(name, pkg string, seconds int) tool {
+	const server = "go.temporal.io/server"
+	return tool{
+		name: name, group: GroupProduction, module: "temporal-server", pkg: server + "/cmd/" + pkg, from: server, seconds: seconds,
+		tags: "disable_grpc_modules", // archives in Google's buckets are read by HTTP
+	}
+}
+
 // kubernetesVersion is needed because a Kubernetes binary built without it calls itself v0.0.0-master.
 func kubernetesVersion(version string) []string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
@@ -166,7 +187,7 @@ func selectTools(from []tool, names []string) ([]tool, error) {
 			}
 		}
 		if !found {
-			known := slices.Concat(Names(), []string{GroupStack, GroupDev, GroupLong})
+			known := slices.Concat(Names(), groups)
 			return nil, fmt.Errorf("unknown tool %q: know %s", name, strings.Join(known, ", "))
 		}
 	}

@@ -99,7 +99,8 @@ func goOutput(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// buildEnv is the environment of every go command: static binaries, and no workspace of the user's in between.
+// buildEnv is the environment of every go command: static binaries, no workspace of the user's in between, and the version of Go
+// that a component's go.mod wants.
 func buildEnv() []string {
-	return append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	return append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOTOOLCHAIN=auto")
 }

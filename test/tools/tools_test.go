@@ -147,7 +147,7 @@ func TestSelectTools(t *testing.T) {
 	}{
 		"no name means all":              {nil, len(catalog)},
 		"a group":                        {[]string{GroupStack}, 8},
-		"the groups are all":             {[]string{GroupStack, GroupDev, GroupLong}, len(catalog)},
+		"the groups are all":             {groups, len(catalog)},
 		"a member of a group comes once": {[]string{Etcd, GroupStack, Etcd}, 8},
 	}
 	for name, test := range tests {

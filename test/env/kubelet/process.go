@@ -43,7 +43,7 @@ func (k *Kubelet) execute(p program, env environment, mounts mounts, dir string,
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Env, cmd.Dir = env.strings(mounts), dir
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := spawn.Start(cmd); err != nil {
+	if err := spawn.Start(cmd, nil); err != nil {
 		return nil, err
 	}
 	e := &execution{pid: cmd.Process.Pid, exited: make(chan struct{})}

@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"syscall"
 )
 
 // spawner is one goroutine that never leaves its thread and never ends. Children are started on it, because Linux delivers
@@ -19,9 +20,11 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return requests
 })
 
-// Start starts a child in a process group of its own, on that thread. On Linux the kernel kills it when this process dies.
-func Start(cmd *exec.Cmd) error {
+// Start starts a child in a process group of its own, on that thread, as another user unless that is nil. On Linux the kernel
+// kills it when this process dies.
+func Start(cmd *exec.Cmd, as *syscall.Credential) error {
 	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr.Credential = as
 	result := make(chan error, 1)
 	spawner() <- func() { result <- cmd.Start() }
 	return <-result

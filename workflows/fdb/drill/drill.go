@@ -19,8 +19,8 @@ const (
 	firstRetry = 2 * time.Second
 	// enough doublings are as long as longest.
 	enough = 6
-	// told is after how many attempts to clear the target the object says why.
-	told = 3
+	// reported is after how many attempts to clear the target the object says why.
+	reported = 3
 )
 
 // Kind is how the workflow is run. It serves one FoundationDBDrill from its creation until its target is empty again, also if it
@@ -90,7 +90,7 @@ func (r *drillRun) do(ctx workflow.Context, step activity) (view contract.FDBDri
 
 func (r *drillRun) observe(ctx workflow.Context) (contract.FDBDrillView, error) {
 	step := contract.FDBDrillStep{Ref: r.In.Ref}
-	if r.attempts >= told {
+	if r.attempts >= reported {
 		step.Uncleared = r.uncleared
 	}
 	return call.LocalFirst(ctx, r.Options.Limits, contract.ObserveFDBDrill, step)
