@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/activities/gate"
 	"holdfast.dev/holdfast/k8s"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/k8s/policy"
@@ -178,16 +180,21 @@ func work(
 		runners []worker.Worker
 		queues  []string
 	)
+	gates := gate.Activities{
+		Log: logger, Temporal: temporal.Client, Namespace: temporal.Namespace,
+		Data: codec.DataConverter(temporal.PayloadKeys), Failures: codec.FailureConverter(temporal.PayloadKeys),
+	}
 	if flags.servesVelero() {
 		decided := newDecisions(logger, temporal.RefusesAnonymous)
 		decided.watch(ctx, flags.ApproveThroughTemporal)
-		runners = append(runners, newVeleroWorker(temporal, flags, cluster, decided, fail))
+		runners = append(runners, newVeleroWorker(temporal, flags, cluster, decided, gates, fail))
 		queues = append(queues, contract.TaskQueue(flags.ClusterID))
 	}
 	if flags.servesFDB() {
 		fdbWorkers, err := fdbworker.New(fdbworker.Options{
 			ClusterID: flags.ClusterID, Flags: flags.FDB, Workflows: workflowOptions(flags), Temporal: temporal.Client,
-			Client: cluster.client, Events: cluster.events, Worker: workerOptions(flags, fail),
+			Client: cluster.client, Events: cluster.events, Worker: workerOptions(flags, fail), Gates: gates,
+			SharedBuildID:   os.Getenv(sharedBuildIDVariable),
 			TemporalAddress: temporal.Address(), APIServer: cluster.config.Host,
 		})
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/activities/drill/gather"
 	"holdfast.dev/holdfast/activities/fdb/coordination"
 	"holdfast.dev/holdfast/activities/finalization"
+	"holdfast.dev/holdfast/activities/gate"
 	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/activities/plan"
 	"holdfast.dev/holdfast/activities/queue"
@@ -30,10 +31,14 @@ import (
 
 // newVeleroWorker runs the workflows and activities of the Kubernetes cluster but those of FoundationDB.
 func newVeleroWorker(
-	temporal *connect.Temporal, flags *workerFlags, cluster *kube, decided *decisions, fatal func(error),
+	temporal *connect.Temporal, flags *workerFlags, cluster *kube, decided *decisions, gates gate.Activities, fatal func(error),
 ) worker.Worker {
 	runner := worker.New(temporal.Client, contract.TaskQueue(flags.ClusterID), workerOptions(flags, fatal))
-	workflows.RegisterQueue(runner, contract.QueueVelero, workflowOptions(flags))
+	served := func(registry worker.WorkflowRegistry) {
+		workflows.RegisterQueue(registry, contract.QueueVelero, workflowOptions(flags))
+	}
+	served(runner)
+	gates.Of(served).Register(runner)
 	registerVelero(runner, temporal, flags, cluster, decided)
 	return runner
 }

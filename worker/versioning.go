@@ -17,6 +17,10 @@ const (
 	buildIDVariable        = "TEMPORAL_WORKER_BUILD_ID"
 )
 
+// sharedBuildIDVariable is ours: the build ID in the deployment that the workers of all Kubernetes clusters share, for workers
+// whose own ID is no other cluster's, as those of the controller are. Without it, it is the worker's own.
+const sharedBuildIDVariable = "TEMPORAL_SHARED_BUILD_ID"
+
 // fdbDeploymentSuffix ends the names of the deployments that serve FoundationDB alone.
 const fdbDeploymentSuffix = "-fdb"
 
@@ -31,6 +35,9 @@ const fdbDeploymentSuffix = "-fdb"
 // have a version in common would be made current, and drained, as one.
 func deploymentOptions(serve string) (worker.DeploymentOptions, error) {
 	name, build := os.Getenv(deploymentNameVariable), os.Getenv(buildIDVariable)
+	if strings.HasPrefix(os.Getenv(sharedBuildIDVariable), "__") {
+		return worker.DeploymentOptions{}, errors.New(sharedBuildIDVariable + ": must be an ID that does not begin with __")
+	}
 	switch {
 	case name == "" && build == "":
 		return worker.DeploymentOptions{}, nil

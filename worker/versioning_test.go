@@ -34,14 +34,17 @@ func TestVersioningIsOnWhenBothVariablesAreSet(t *testing.T) {
 // Half a version would poll as none and take tasks that are not for it, so the process does not start.
 func TestABadVersionEndsTheWorkerInOneLine(t *testing.T) {
 	tests := map[string]struct {
-		name, build, want string
-		args              []string
+		name, build, want, shared string
+		args                      []string
 	}{
-		"no build ID":            {name: "holdfast-worker", build: "", want: "TEMPORAL_DEPLOYMENT_NAME is set and TEMPORAL_WORKER_BUILD_ID is not: worker versioning needs both"},
-		"no deployment":          {name: "", build: "v1", want: "TEMPORAL_WORKER_BUILD_ID is set and TEMPORAL_DEPLOYMENT_NAME is not: worker versioning needs both"},
-		"a dot in the name":      {name: "holdfast.worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: must be a name without '.' and ':'"},
-		"a colon in the name":    {name: "holdfast:worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: must be a name without '.' and ':'"},
-		"an ID Temporal claims":  {name: "holdfast-worker", build: "__v1", want: "TEMPORAL_WORKER_BUILD_ID: must be an ID that does not begin with __"},
+		"no build ID":           {name: "holdfast-worker", build: "", want: "TEMPORAL_DEPLOYMENT_NAME is set and TEMPORAL_WORKER_BUILD_ID is not: worker versioning needs both"},
+		"no deployment":         {name: "", build: "v1", want: "TEMPORAL_WORKER_BUILD_ID is set and TEMPORAL_DEPLOYMENT_NAME is not: worker versioning needs both"},
+		"a dot in the name":     {name: "holdfast.worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: must be a name without '.' and ':'"},
+		"a colon in the name":   {name: "holdfast:worker", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: must be a name without '.' and ':'"},
+		"an ID Temporal claims": {name: "holdfast-worker", build: "__v1", want: "TEMPORAL_WORKER_BUILD_ID: must be an ID that does not begin with __"},
+		"a shared ID Temporal claims": {
+			name: "holdfast-worker", build: "v1", shared: "__v1", want: "TEMPORAL_SHARED_BUILD_ID: must be an ID that does not begin with __",
+		},
 		"a name Temporal claims": {name: "__holdfast", build: "v1", want: "TEMPORAL_DEPLOYMENT_NAME: must be a name"},
 		"the name that clusters share": {
 			name: "holdfast-shared", build: "v1",
@@ -56,6 +59,7 @@ func TestABadVersionEndsTheWorkerInOneLine(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Setenv(deploymentNameVariable, test.name)
 			t.Setenv(buildIDVariable, test.build)
+			t.Setenv(sharedBuildIDVariable, test.shared)
 			start := command()
 			start.SilenceErrors, start.SilenceUsage = true, true
 			start.SetArgs(test.args)

@@ -34,6 +34,7 @@ func TestOnlyWhatEndsSoonIsPinnedToItsVersion(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{
 		"BackupPlanStart", "BackupSynchronization", "DefaultPlans", "FDBExpiry", "GarbageCollection", "RestoreFinalization",
+		"RolloutGate",
 	}, pinned)
 }
 

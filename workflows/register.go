@@ -18,6 +18,7 @@ import (
 	fdbrestore "holdfast.dev/holdfast/workflows/fdb/restore"
 	"holdfast.dev/holdfast/workflows/fdb/throttle"
 	"holdfast.dev/holdfast/workflows/finalization"
+	"holdfast.dev/holdfast/workflows/gate"
 	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/location"
 	"holdfast.dev/holdfast/workflows/periodic"
@@ -46,6 +47,7 @@ func Kinds() []kinds.Kind {
 		periodic.SynchronizationKind, periodic.CollectionKind, periodic.DefaultPlansKind,
 		plan.Kind, plan.StartKind, drill.Kind, queue.Kind,
 		fdbbackup.Kind, throttle.Kind, expiryqueue.Kind, expiry.Kind, fdbrestore.Kind, fdbdrill.Kind, cluster.Kind, container.Kind,
+		gate.Kind,
 	}
 }
 
@@ -59,7 +61,7 @@ func Register(registry worker.WorkflowRegistry, options call.Options) {
 // RegisterQueue registers the workflows of one task queue.
 func RegisterQueue(registry worker.WorkflowRegistry, queue contract.Queue, options call.Options) {
 	for _, kind := range Kinds() {
-		if kind.Queue == queue {
+		if kind.Queue == queue || kind.Queue == contract.QueueEach {
 			kind.Register(registry, options)
 		}
 	}

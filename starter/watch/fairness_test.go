@@ -159,6 +159,9 @@ func TestEveryWorkflowOfATenantHasItsFairnessKey(t *testing.T) {
 		if kind.Workflow == contract.KindFinalization.Workflow {
 			continue // the child of a restore, which inherits the key: see test/env
 		}
+		if kind.Workflow == contract.KindGate.Workflow {
+			continue // no tenant's: who rolls out a new version starts it
+		}
 		way, is := ways[kind.Workflow]
 		if is {
 			require.NoError(t, way.start(), kind.Workflow)

@@ -1,6 +1,7 @@
 package fdbworker
 
 import (
+	"cmp"
 	"fmt"
 
 	"go.temporal.io/sdk/client"
@@ -19,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdblock"
 	"holdfast.dev/holdfast/activities/fdbtool"
 	"holdfast.dev/holdfast/activities/fdbtool/cage"
+	"holdfast.dev/holdfast/activities/gate"
 	"holdfast.dev/holdfast/k8s/metrics"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/call"
@@ -39,8 +41,12 @@ type Options struct {
 	// TemporalAddress and APIServer are what the tools must not reach.
 	TemporalAddress, APIServer string
 	Events                     events.EventRecorder
+	// Gates replay open workflows; they do not know yet of which queue.
+	Gates gate.Activities
 	// Worker is used for every queue, except for the deployment of the one that Kubernetes clusters share.
 	Worker worker.Options
+	// SharedBuildID is the build ID in that deployment, if it is not the worker's.
+	SharedBuildID string
 }
 
 // Workers are those of one process. Stop all of them before Close.
@@ -85,7 +91,7 @@ func (w *Workers) Close() {
 func newWorkflowWorker(o Options) worker.Worker {
 	runner := worker.New(o.Temporal, contract.FDBWorkflowTaskQueue(o.ClusterID), o.Worker)
 	o.Flags.addTo(&o.Workflows)
-	workflows.RegisterQueue(runner, contract.QueueFDB, o.Workflows)
+	o.registerWorkflows(runner, contract.QueueFDB)
 	registerActivities(runner, o)
 	return runner
 }
@@ -112,13 +118,21 @@ func registerActivities(runner worker.ActivityRegistry, o Options) {
 // with a deployment of its own, one Kubernetes cluster would take the queue over from the others.
 func newSharedWorker(o Options) worker.Worker {
 	if o.Worker.DeploymentOptions.UseVersioning {
-		o.Worker.DeploymentOptions.Version.DeploymentName = contract.SharedTaskQueue
+		version := &o.Worker.DeploymentOptions.Version
+		version.DeploymentName, version.BuildID = contract.SharedTaskQueue, cmp.Or(o.SharedBuildID, version.BuildID)
 	}
 	runner := worker.New(o.Temporal, contract.SharedTaskQueue, o.Worker)
-	workflows.RegisterQueue(runner, contract.QueueShared, o.Workflows)
+	o.registerWorkflows(runner, contract.QueueShared)
 	coordination := &coordination.Activities{Temporal: o.Temporal}
 	coordination.RegisterShared(runner)
 	return runner
+}
+
+// registerWorkflows registers those of a queue, and the gate of a new version of them.
+func (o Options) registerWorkflows(runner worker.Worker, queue contract.Queue) {
+	served := func(registry worker.WorkflowRegistry) { workflows.RegisterQueue(registry, queue, o.Workflows) }
+	served(runner)
+	o.Gates.Of(served).Register(runner)
 }
 
 // newToolsWorker runs FoundationDB's tools.

@@ -40,12 +40,14 @@ const (
 	QueueFDB
 	// QueueShared is SharedTaskQueue.
 	QueueShared
+	// QueueEach is each of them: the kind's workflows run where they are started.
+	QueueEach
 )
 
 // TaskQueue returns the queue of a Kubernetes cluster's workflows and short activities, except those of FoundationDB.
 func TaskQueue(cluster string) string { return "holdfast-" + cluster }
 
-// TaskQueue returns the queue of the kind's workflows.
+// TaskQueue returns the queue of the kind's workflows; of QueueEach the first.
 func (k Kind) TaskQueue(cluster string) string {
 	switch k.Queue {
 	case QueueFDB:

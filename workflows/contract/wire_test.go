@@ -51,6 +51,9 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		contract.KindSynchronization.Workflow, contract.SynchronizeBackups.Name, contract.KindCollection.Workflow, contract.CollectOrphans.Name,
 		contract.ScheduleID("here", contract.KindSynchronization), contract.ScheduleID("here", contract.KindCollection),
 	})
+	assert.Equal(t, []string{"RolloutGate", "replay-open-workflows", "DoesNotReplay"}, []string{
+		contract.KindGate.Workflow, contract.ReplayOpenWorkflows.Name, contract.ErrorDoesNotReplay,
+	})
 	assert.Equal(t, []string{
 		"NonAdminBackupStorageLocation", "NonAdminBackupStorageLocation",
 		"refresh-location", "admit-location", "sync-location", "withdraw-location", "delete-location", "release-location",

@@ -208,7 +208,8 @@ var leftOut = map[string]string{
 	contract.AdmitFDBDrill.Name:   aDrill, contract.SurveyFDBDrill.Name: aDrill, contract.PlanFDBDrill.Name: aDrill,
 	contract.StartFDBDrillRestore.Name: aDrill, contract.CheckFDBDrill.Name: aDrill, contract.ConcludeFDBDrill.Name: aDrill,
 	contract.RemoveFDBDrillRestore.Name: aDrill, contract.EndFDBDrill.Name: aDrill,
-	contract.DescribeWorkflows.Name: "comes by the clock, a minute after there is somebody to look after; it only reads",
+	contract.DescribeWorkflows.Name:   "comes by the clock, a minute after there is somebody to look after; it only reads",
+	contract.ReplayOpenWorkflows.Name: "is a rollout's, and of no object; it only reads",
 }
 
 // allActivities returns the names of all activities of FoundationDB's half.
