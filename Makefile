@@ -32,7 +32,7 @@ RELEASES  := https://releases.example.com/holdfast
 # -trimpath lets one checkout's cache serve another; what is compiled with the same SHARED is compiled once.
 BUILD_TAGS  := disable_grpc_modules
 SHARED      := -trimpath -tags=$(BUILD_TAGS)
-BUILD_FLAGS := $(SHARED) -ldflags="-s -w"
+BUILD_FLAGS  = $(SHARED) -ldflags="-s -w -X holdfast.dev/holdfast/k8s/process.version=$(or $(VERSION),$(shell git describe --tags --always --dirty 2>/dev/null))"
 FDB_FLAGS   := -tags=fdb,$(BUILD_TAGS) -ldflags=-w
 LEAN        := -vet=off $(SHARED)
 TEST_ARGS ?=
@@ -43,7 +43,7 @@ gate       = gotestsum=$(call tool,gotestsum); $(build_gate) $(1) -gotestsum "$$
 	$(GATE_ARGS) -- $(2) $(TEST_ARGS) -- $(call imports,$(3))
 OUT        := $(CURDIR)/bin
 BASE       := gcr.io/distroless/cc-debian12
-# What an image calls itself; empty is its commit.
+# What an image and its programs call themselves; empty is the commit.
 VERSION    :=
 BENCH_ARGS ?=
 # server: dev and bench run Temporal's own server on PostgreSQL instead of its development server.

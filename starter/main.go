@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/starter/codecserver"
 	"holdfast.dev/holdfast/starter/fdb"
+	"holdfast.dev/holdfast/starter/fleet"
 	"holdfast.dev/holdfast/starter/location"
 	"holdfast.dev/holdfast/starter/queue"
 )
@@ -19,8 +20,8 @@ func command() *cobra.Command {
 		Short: "Durable backups for the tenants of a Kubernetes cluster",
 		Long:  "Temporal's address, namespace, TLS and API key come from its own environment variables (TEMPORAL_ADDRESS ...).",
 	}
-	root.AddCommand(watchCommand(), listCommand(), describeCommand(), reportCommand(), queue.Command(), fdb.Command(),
-		codecserver.Command())
+	root.AddCommand(watchCommand(), listCommand(), describeCommand(), reportCommand(), fleet.Command(), queue.Command(),
+		fdb.Command(), codecserver.Command())
 	root.AddCommand(location.Commands()...)
 	return root
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -28,6 +29,7 @@ import (
 	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/starter/watch"
 	"holdfast.dev/holdfast/starter/watch/caches"
+	"holdfast.dev/holdfast/starter/watch/heartbeat"
 	"holdfast.dev/holdfast/starter/watch/leader"
 	"holdfast.dev/holdfast/starter/watch/queue"
 	"holdfast.dev/holdfast/starter/watch/schedules"
@@ -188,6 +190,8 @@ func assemble(
 		Schedules:        &schedules.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
 		PlanSchedules:    &plan.Temporal{Client: temporal.Client},
 		Turns:            &queue.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
+		Heartbeats:       &heartbeat.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
+		Version:          process.Version(),
 		Lease:            hookLease(lease),
 		Policy:           source,
 		Paused:           rival.Err,
@@ -200,7 +204,6 @@ func assemble(
 	if err := ctrlmetrics.Registry.Register(metrics.NewCensusCollector(watcher.Census)); err != nil {
 		return nil, nil, fmt.Errorf("register the watcher's metrics: %w", err)
 	}
-	recorder := mgr.GetEventRecorder("holdfast")
 	return watcher, probe.New(logger,
 		probe.Check{Name: "temporal", Probe: temporal.Ping, Recovered: watcher.TemporalRecovered},
 		probe.Check{Name: "search-attributes", Probe: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
@@ -208,14 +211,17 @@ func assemble(
 		probe.Check{Name: "kubernetes", Probe: apiServer},
 		probe.Check{Name: "watch", Probe: watcher.Watching},
 		probe.Check{Name: "non-admin-controller", Probe: rival.Probe},
-		probe.Check{Name: "policy", Probe: policyCheck(source, func(problem string) {
-			document := &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Namespace: flags.OADPNamespace, Name: policy.ConfigMapName},
-			}
-			recorder.Eventf(document, nil, corev1.EventTypeWarning, "PolicyProblem", "ReadPolicy", "%s",
-				shorten.Text(problem, shorten.MaxEventNoteBytes))
-		})},
+		probe.Check{Name: "policy", Probe: policyCheck(source, onPolicy(mgr.GetEventRecorder("holdfast"), flags.OADPNamespace))},
 	), nil
+}
+
+// onPolicy reports problems of the policy as Events of the ConfigMap that holds it.
+func onPolicy(recorder events.EventRecorder, namespace string) func(problem string) {
+	document := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: policy.ConfigMapName}}
+	return func(problem string) {
+		recorder.Eventf(document, nil, corev1.EventTypeWarning, "PolicyProblem", "ReadPolicy", "%s",
+			shorten.Text(problem, shorten.MaxEventNoteBytes))
+	}
 }
 
 // policyCheck fails while the policy in force is not the one in the cluster, and reports each new problem once.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/worker"
+	"k8s.io/client-go/discovery"
 
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/backup"
@@ -17,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/coordination"
 	"holdfast.dev/holdfast/activities/finalization"
 	"holdfast.dev/holdfast/activities/gate"
+	"holdfast.dev/holdfast/activities/heartbeat"
 	"holdfast.dev/holdfast/activities/location"
 	"holdfast.dev/holdfast/activities/plan"
 	"holdfast.dev/holdfast/activities/queue"
@@ -24,6 +26,7 @@ import (
 	"holdfast.dev/holdfast/activities/stores"
 	"holdfast.dev/holdfast/activities/synchronization"
 	"holdfast.dev/holdfast/k8s/objectstore/clouds"
+	"holdfast.dev/holdfast/k8s/process"
 	"holdfast.dev/holdfast/workflows"
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -56,6 +59,11 @@ func registerVelero(
 	turns.Register(runner)
 	census := &coordination.Activities{Temporal: temporal.Client}
 	census.RegisterShared(runner)
+	beats := &heartbeat.Activities{
+		Discovery: discovery.ToServerVersionInterfaceWithContext(cluster.discovery), Version: process.Version(),
+		Build: flags.Deployment.Version.BuildID,
+	}
+	beats.Register(runner)
 }
 
 func registerActivities(runner worker.ActivityRegistry, flags *workerFlags, cluster *kube, decided *decisions) {

@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/workflows/fdb/throttle"
 	"holdfast.dev/holdfast/workflows/finalization"
 	"holdfast.dev/holdfast/workflows/gate"
+	"holdfast.dev/holdfast/workflows/heartbeat"
 	"holdfast.dev/holdfast/workflows/kinds"
 	"holdfast.dev/holdfast/workflows/location"
 	"holdfast.dev/holdfast/workflows/periodic"
@@ -35,7 +36,8 @@ const AddsCommands = "an open NonAdminBackup or NonAdminRestore that has had a t
 	"of the policy. Before a rollback set queue.maxActive and queue.maxActiveRestores to 0, wait until the queue has ended, " +
 	"and remove both keys. With the queue off, the default, nobody has had a turn. Nor do they know the kinds RestoreDrill and " +
 	"FoundationDBDrill, the key drills, or record-digests, which a NonAdminBackup runs once it is complete while drills are on: " +
-	"before a rollback remove that key, and wait until neither kind has an object and all backups have ended"
+	"before a rollback remove that key, and wait until neither kind has an object and all backups have ended. Terminate the " +
+	"workflow ClusterHeartbeat of each cluster after a rollback: earlier workers do not know it either, and no object depends on it"
 
 // AddsByDefault reports whether that also concerns runs under a policy that does not ask for it: then no test rolls back.
 const AddsByDefault = false
@@ -47,7 +49,7 @@ func Kinds() []kinds.Kind {
 		periodic.SynchronizationKind, periodic.CollectionKind, periodic.DefaultPlansKind,
 		plan.Kind, plan.StartKind, drill.Kind, queue.Kind,
 		fdbbackup.Kind, throttle.Kind, expiryqueue.Kind, expiry.Kind, fdbrestore.Kind, fdbdrill.Kind, cluster.Kind, container.Kind,
-		gate.Kind,
+		gate.Kind, heartbeat.Kind,
 	}
 }
 

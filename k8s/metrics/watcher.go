@@ -47,6 +47,8 @@ type Census struct {
 	FoundationDB FDBCensus
 	// Plans counts BackupPlans.
 	Plans PlanCensus
+	// Unfinished are backups, restores and drills, for the cluster's heartbeat.
+	Unfinished Unfinished
 }
 
 // Phases is the gauge of a kind's objects by phase.

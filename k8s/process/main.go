@@ -20,6 +20,7 @@ import (
 func Main(command *cobra.Command) {
 	command.SilenceUsage = true
 	command.SilenceErrors = true
+	command.Version = Version()
 	command.PersistentPreRunE = func(command *cobra.Command, _ []string) error {
 		return FromEnvironment(command.Flags())
 	}

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 
 	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -40,7 +40,7 @@ func fdbQueueCommand() *cobra.Command {
 		Short: "Show which FoundationDB backups expire or delete data, since when, and which have their turns next",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return flags.With(func(temporal client.Client) error {
+			return flags.With(func(temporal *connect.Temporal) error {
 				shown, err := readFDBQueue(command.Context(), temporal, flags.ClusterID, time.Now())
 				if err != nil {
 					return err

@@ -21,15 +21,20 @@ import (
 // TemporalFlags are those of commands that connect only to Temporal.
 type TemporalFlags struct{ Flags }
 
-// Bind adds the flags.
+// Bind adds the flags of a command for one cluster.
 func (f *TemporalFlags) Bind(command *cobra.Command) {
 	f.BindClusterID(command)
+	f.BindTemporal(command)
+}
+
+// BindTemporal adds the flags of a command for all clusters.
+func (f *TemporalFlags) BindTemporal(command *cobra.Command) {
 	f.bindOutput(command)
 	process.BindPayloadKeysDir(command.Flags(), &f.PayloadKeysDir)
 }
 
 // With checks the flags and calls use with a client.
-func (f *TemporalFlags) With(use func(client.Client) error) error {
+func (f *TemporalFlags) With(use func(*connect.Temporal) error) error {
 	if err := f.Validate(); err != nil {
 		return err
 	}
@@ -46,7 +51,7 @@ func (f *TemporalFlags) With(use func(client.Client) error) error {
 func (f *TemporalFlags) Change(
 	command *cobra.Command, of func(clusterID string) Coordinator, argument, update string, in any,
 ) error {
-	return f.With(func(temporal client.Client) error {
+	return f.With(func(temporal *connect.Temporal) error {
 		answer, err := of(f.ClusterID).Update(command.Context(), temporal, update, in)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", command.Name(), argument, err)

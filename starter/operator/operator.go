@@ -91,10 +91,17 @@ func (f *Flags) Validate() error {
 }
 
 // Kubernetes returns a client with the rights of the person who runs the command.
-func (f *Flags) Kubernetes() (client.Client, error) {
+func (f *Flags) Kubernetes() (client.Client, error) { return f.KubernetesOf("") }
+
+// KubernetesOf is Kubernetes for a context of the kubeconfig; "" is the current one.
+func (f *Flags) KubernetesOf(context string) (client.Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil && context != "" {
+		return nil, fmt.Errorf("--context %s: %w", context, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 
 	"holdfast.dev/holdfast/starter/operator"
+	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -25,7 +25,7 @@ func Command() *cobra.Command {
 		Short: "Show who has a turn before Velero, who waits and why, and the limits",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return flags.With(func(temporal client.Client) error {
+			return flags.With(func(temporal *connect.Temporal) error {
 				queue, err := read(command.Context(), temporal, flags.ClusterID, time.Now())
 				if err != nil {
 					return err

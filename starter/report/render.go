@@ -25,10 +25,15 @@ var page string
 //go:embed page.md
 var markdown string
 
+//go:embed fleet.html
+var fleetPage string
+
+//go:embed fleet.md
+var fleetMarkdown string
+
 // functions are what both templates call.
 var functions = map[string]any{
 	"protections": func() []Protection { return Protections },
-	"date":        func(at time.Time) string { return at.Format(time.DateOnly) },
 	"clock":       func(at time.Time) string { return at.Format("2006-01-02 15:04") },
 	"span":        func(seconds int64) string { return duration.HumanDuration(time.Duration(seconds) * time.Second) },
 	"good":        goodText,
@@ -40,22 +45,31 @@ var functions = map[string]any{
 	"text":        cell,
 }
 
+// The template page is of one cluster; fleet is of several, and has the first's part for each.
 var (
-	htmlPage     = template.Must(template.New("page").Funcs(functions).Parse(page))
-	markdownPage = texttemplate.Must(texttemplate.New("page").Funcs(functions).Parse(markdown))
+	htmlPages     = template.Must(template.Must(template.New("page").Funcs(functions).Parse(page)).New("fleet").Parse(fleetPage))
+	markdownPages = texttemplate.Must(texttemplate.Must(texttemplate.New("page").Funcs(functions).Parse(markdown)).
+			New("fleet").Parse(fleetMarkdown))
 )
 
+// Title names the report.
+func (r *Report) Title() string {
+	return fmt.Sprintf("Backups of cluster %s, %s to %s", r.Cluster, r.From.Format(time.DateOnly), r.Until.Format(time.DateOnly))
+}
+
 // Write writes the report in one of Formats. The HTML is one page that needs nothing else: no script, font or picture.
-func (r *Report) Write(out io.Writer, format string) error {
+func (r *Report) Write(out io.Writer, format string) error { return write(out, format, "page", r) }
+
+func write(out io.Writer, format, template string, report any) error {
 	switch format {
 	case "html":
-		return htmlPage.Execute(out, r)
+		return htmlPages.ExecuteTemplate(out, template, report)
 	case "markdown":
-		return markdownPage.Execute(out, r)
+		return markdownPages.ExecuteTemplate(out, template, report)
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+	return encoder.Encode(report)
 }
 
 func goodText(at *time.Time) string {

@@ -113,6 +113,9 @@ func TestTheCensusCountsWhatTheCachesHold(t *testing.T) {
 	taken := s.Census()
 	require.NotNil(t, taken)
 	taken.FoundationDB, taken.Plans = metrics.FDBCensus{}, metrics.PlanCensus{} // have tests of their own
+	assert.Equal(t, 10, taken.Unfinished.Number)
+	assert.Equal(t, "NonAdminBackup team/forged", taken.Unfinished.Kind+" "+taken.Unfinished.Namespace+"/"+taken.Unfinished.Name)
+	taken.Unfinished = metrics.Unfinished{}
 	assert.Equal(t, &metrics.Census{
 		VeleroBackups:  map[velero.State]int{velero.StateFinished: 2, velero.StateInProgress: 1, velero.StateWaiting: 2},
 		LastStart:      at(11).Local(),

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/activities/fdb/coordination"
 	"holdfast.dev/holdfast/activities/fdb/expiry"
 	"holdfast.dev/holdfast/activities/plan"
+	"holdfast.dev/holdfast/starter/watch/heartbeat"
 	"holdfast.dev/holdfast/starter/watch/queue"
 	"holdfast.dev/holdfast/starter/watch/schedules"
 	"holdfast.dev/holdfast/workflows"
@@ -151,6 +152,9 @@ func TestEveryWorkflowOfATenantHasItsFairnessKey(t *testing.T) {
 		contract.KindFDBContainer.Workflow: {
 			"", activity(contract.RequestFDBContainer.Name, contract.FDBContainerRequest{Container: "host:1/bucket/path"}),
 		},
+		contract.KindHeartbeat.Workflow: {"", func() error {
+			return (&heartbeat.Temporal{Client: s, ClusterID: "west"}).Send(t.Context(), contract.WatcherState{})
+		}},
 		contract.KindCollection.Workflow:      {"", periodic(contract.KindCollection)},
 		contract.KindSynchronization.Workflow: {"", periodic(contract.KindSynchronization)},
 		contract.KindDefaultPlans.Workflow:    {"", periodic(contract.KindDefaultPlans)},

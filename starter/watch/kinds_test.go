@@ -46,6 +46,7 @@ var startedElsewhere = map[string]string{
 	contract.KindFDBExpiryQueue.Workflow: "the first request of a FoundationDBBackup's workflow",
 	contract.KindFDBCluster.Workflow:     "the first command for a FoundationDB cluster",
 	contract.KindFDBContainer.Workflow:   "the first user of a container",
+	contract.KindHeartbeat.Workflow:      "the leading watcher, with each heartbeat",
 	contract.KindGate.Workflow:           "who rolls out a new version of the workers",
 }
 

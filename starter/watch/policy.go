@@ -12,9 +12,16 @@ import (
 
 const policyInterval = 2 * time.Second
 
+// PolicySource returns the administrator's policy in force.
+type PolicySource interface {
+	policy.Versioned
+	// Problem says why the policy in force is not the one in the cluster, or why there is none; empty if neither.
+	Problem() string
+}
+
 // polledPolicy is the policy as last read; the watcher judges thousands of objects by it.
 type polledPolicy struct {
-	source  policy.Versioned
+	source  PolicySource
 	current atomic.Pointer[policy.Policy]
 }
 

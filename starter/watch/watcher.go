@@ -17,10 +17,10 @@ import (
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	"holdfast.dev/holdfast/k8s/metrics"
-	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/starter/watch/caches"
 	"holdfast.dev/holdfast/starter/watch/controllers"
 	"holdfast.dev/holdfast/starter/watch/fdb"
+	"holdfast.dev/holdfast/starter/watch/heartbeat"
 	"holdfast.dev/holdfast/starter/watch/leader"
 	"holdfast.dev/holdfast/starter/watch/queue"
 	"holdfast.dev/holdfast/starter/watch/schedules"
@@ -48,8 +48,11 @@ type Options struct {
 	// PlanSchedules lists the Schedules of plans.
 	PlanSchedules schedules.PlanSchedules
 	// Turns is the queue before Velero.
-	Turns  queue.Turns
-	Policy policy.Versioned
+	Turns queue.Turns
+	// Heartbeats says how the cluster is. Version is that of the program.
+	Heartbeats heartbeat.Heartbeats
+	Version    string
+	Policy     PolicySource
 	// Lease is the lock by which watchers elect a leader; a watcher without one leads.
 	Lease resourcelock.Interface
 	// Paused returns an error while another controller serves the same kinds.
@@ -60,7 +63,7 @@ type Options struct {
 }
 
 // Watcher watches all kinds with one manager. Two may run at a time, and both signal; only the leader keeps queue positions and
-// Schedules. Ends are signalled before starts. While Temporal is down the workqueue retries for ever.
+// Schedules, and sends heartbeats. Ends are signalled before starts. While Temporal is down the workqueue retries for ever.
 type Watcher struct {
 	Options
 	kinds     []controllers.Watcher
@@ -180,12 +183,24 @@ func (w *Watcher) led(ctx context.Context) {
 	review := &schedules.Review{
 		ClusterID: w.ClusterID, Schedules: w.PlanSchedules, Workflows: w.Workflows, Paused: w.Paused, Log: w.Log, Plans: w.plans,
 	}
+	beats := &heartbeat.Sender{
+		Heartbeats: w.Heartbeats, Version: w.Version, Census: w.Census, Problem: w.problem, Now: time.Now, Log: w.Log,
+	}
 	var all sync.WaitGroup
 	all.Go(func() { w.positions.Run(ctx) })
 	all.Go(func() { w.news.Run(ctx) })
 	all.Go(func() { w.keeper.Run(ctx) })
 	all.Go(func() { review.Run(ctx) })
+	all.Go(func() { beats.Run(ctx) })
 	all.Wait()
+}
+
+// problem says why the cluster's objects are not served, or not by the policy that is there.
+func (w *Watcher) problem() string {
+	if err := w.Paused(); err != nil {
+		return err.Error()
+	}
+	return w.Policy.Problem()
 }
 
 // TemporalRecovered is called when Temporal is available again: it may have lost the workflows of objects that are not settled.

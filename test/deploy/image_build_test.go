@@ -17,7 +17,7 @@ import (
 )
 
 // compilerFlags are those that decide what a program is made of, and -s -w leaves out: tables for debuggers.
-var compilerFlags = regexp.MustCompile(`go build (?:-buildvcs=false )?(-trimpath -tags=\S+ -ldflags="-s -w") -o \S+/(\S+) (\S+)`)
+var compilerFlags = regexp.MustCompile(`go build (?:-buildvcs=false )?(-trimpath -tags=\S+ -ldflags="-s -w -X [\w./]+=)\S*" -o \S+/(\S+) (\S+)`)
 
 func TestMakeBuildsWhatTheImageHolds(t *testing.T) {
 	build, _ := imageStages(t)

@@ -74,6 +74,9 @@ type Options struct {
 	// TemporalCertificates, with TemporalServer, is for how long the certificates of Temporal and its clients are valid at first;
 	// without TLS if 0. Env.RenewTemporalCertificates renews them.
 	TemporalCertificates time.Duration
+	// Beside is a running stack whose Temporal and S3 server this one uses, with another ClusterID: another Kubernetes cluster of
+	// the same fleet. Its Velero writes under a prefix of its own. Stop it before that one.
+	Beside *Env
 	// SuggestContinueAsNew, when positive, is the number of history events at which Temporal suggests to continue as new.
 	SuggestContinueAsNew int
 	// Bin gives the paths of binaries by name (those of package tools) that shall not be built.
@@ -175,7 +178,7 @@ func (e *Env) Stop() {
 		}
 	})
 	e.keptLogs.Do(e.keepLogs)
-	if e.server != nil {
+	if e.server != nil && e.options.Beside == nil {
 		e.server.Remove()
 	}
 	if e.options.Dir == "" && !e.options.Keep {

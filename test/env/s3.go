@@ -44,6 +44,11 @@ func (e *Env) startS3(ctx context.Context) error {
 	if !e.hasS3() {
 		return nil
 	}
+	if other := e.options.Beside; other != nil {
+		e.storage = other.storage
+		e.storage.Prefix = bucketPrefix + "-" + e.options.ClusterID
+		return nil
+	}
 	port, err := freePorts.next()
 	if err != nil {
 		return err

@@ -28,6 +28,10 @@ func (e *Env) startTemporal(ctx context.Context) error {
 	if e.without(Temporal) {
 		return nil
 	}
+	if other := e.options.Beside; other != nil {
+		e.temporalAddress, e.temporalUI, e.server = other.temporalAddress, other.temporalUI, other.server
+		return nil
+	}
 	if e.options.TemporalServer {
 		return e.startTemporalServer(ctx)
 	}

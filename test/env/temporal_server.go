@@ -47,6 +47,9 @@ const temporalRetention = 30 * 24 * time.Hour
 
 // wantsTemporalServer reports whether a stack runs Temporal's own server.
 func wantsTemporalServer(options Options) (bool, error) {
+	if options.Beside != nil {
+		return false, nil
+	}
 	switch kind := os.Getenv(temporalVariable); kind {
 	case "":
 		return options.TemporalServer, nil

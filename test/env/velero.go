@@ -160,7 +160,7 @@ func (e *Env) storageLocation() *unstructured.Unstructured {
 	return object("velero.io/v1", "BackupStorageLocation", OADPNamespace, DefaultStorageLocation, map[string]any{
 		"spec": map[string]any{
 			"default": true, "provider": "aws",
-			"objectStorage": map[string]any{"bucket": bucket, "prefix": bucketPrefix},
+			"objectStorage": map[string]any{"bucket": bucket, "prefix": e.storage.Prefix},
 			"config": map[string]any{
 				"region": e.storage.Region, "s3ForcePathStyle": "true", "s3Url": e.storage.Endpoint, "checksumAlgorithm": "",
 			},

@@ -12,8 +12,8 @@ import (
 // beside test/e2e, whose first half waits. All others only compute.
 var stacks = []string{
 	"test/e2e", "test/fdb", "test/outage", "test/outage/fdb", "test/operations", "test/drills", "test/deploy", "test/docs",
-	"test/bench", "test/production", "test/env", "test/rebuild", "test/coordination", "test/monitoring", "test/browser",
-	"test/fdbsim", "test/tools", "test/tools/plugin", "test/image",
+	"test/bench", "test/production", "test/fleet", "test/env", "test/rebuild", "test/coordination", "test/monitoring",
+	"test/browser", "test/fdbsim", "test/tools", "test/tools/plugin", "test/image",
 }
 
 // The names of the stages of tests.

@@ -30,7 +30,7 @@ const CommitFile = "COMMIT"
 var Newer = map[string]bool{
 	contract.KindPlan.Workflow: true, contract.KindPlanStart.Workflow: true, contract.KindDefaultPlans.Workflow: true,
 	contract.KindVeleroQueue.Workflow: true, contract.KindDrill.Workflow: true, contract.KindFDBDrill.Workflow: true,
-	contract.KindGate.Workflow: true,
+	contract.KindGate.Workflow: true, contract.KindHeartbeat.Workflow: true,
 }
 
 // Recorded is one history and its file.

@@ -119,7 +119,7 @@ func (o Options) platform(ctx context.Context, from base, platform v1.Platform, 
 	if err != nil {
 		return made, err
 	}
-	binaries, err := o.Source.compile(ctx, platform, work)
+	binaries, err := o.Source.compile(ctx, o.version(), platform, work)
 	if err != nil {
 		return made, err
 	}

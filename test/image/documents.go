@@ -168,7 +168,7 @@ func (o Options) provenance(from base, platform v1.Platform, binaries map[string
 			"externalParameters": fields{
 				"name": o.Name, "platform": platform.String(), "version": o.version(), "base": from.given, "programs": programs,
 				"environment": slices.Concat(tools.ShippedEnv, tools.ShippedDefaults),
-				"flags":       append(slices.Clone(tools.ShippedFlags), "-ldflags="+linker),
+				"flags":       append(slices.Clone(tools.ShippedFlags), "-ldflags="+linker(o.version())),
 			},
 			"internalParameters":   fields{"go": toolchain, "modified": o.Source.Modified},
 			"resolvedDependencies": sources,

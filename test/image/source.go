@@ -16,8 +16,10 @@ import (
 // programs are what the image holds, by name, and their packages.
 var programs = map[string]string{"holdfast": "./starter", "holdfast-worker": "./worker"}
 
-// linker are the linker's flags, as in the Dockerfile: no tables for debuggers.
-const linker = "-s -w"
+// linker are the linker's flags, as in the Dockerfile: no tables for debuggers, and the version that a program says it is.
+func linker(version string) string {
+	return "-s -w -X holdfast.dev/holdfast/k8s/process.version=" + version
+}
 
 // Source is a checkout of a commit.
 type Source struct {
@@ -61,15 +63,19 @@ func ReadSource(ctx context.Context, folder string) (Source, error) {
 	return source, nil
 }
 
-// compile builds the programs for a platform below a folder, and returns their paths by name.
-func (s Source) compile(ctx context.Context, platform v1.Platform, into string) (map[string]string, error) {
+// compile builds the programs of a version for a platform below a folder, and returns their paths by name.
+func (s Source) compile(
+	ctx context.Context, version string, platform v1.Platform, into string,
+) (map[string]string, error) {
 	built := map[string]string{}
 	for name, pkg := range programs {
 		path, err := filepath.Abs(filepath.Join(into, platform.OS+"-"+platform.Architecture, name))
 		if err != nil {
 			return nil, err
 		}
-		shipped := tools.Shipped{Root: s.Folder, Package: pkg, OS: platform.OS, Arch: platform.Architecture, LDFlags: linker}
+		shipped := tools.Shipped{
+			Root: s.Folder, Package: pkg, OS: platform.OS, Arch: platform.Architecture, LDFlags: linker(version),
+		}
 		if err := shipped.Build(ctx, path); err != nil {
 			return nil, err
 		}

@@ -162,6 +162,7 @@ var leftOut = map[string]string{
 	contract.FindTurns.Name:        "comes at the start of a queue, and by the clock; it only reads, and each kill of a queue has it begin anew",
 	contract.KeepDefaultPlans.Name: "as synchronize-backups; each of its writes stands by itself, and the next pass makes up for it",
 	contract.CollectOrphans.Name:   "as synchronize-backups; each deletion stands by itself",
+	contract.InspectWorker.Name:    "comes with a heartbeat, once a minute; it only reads",
 }
 
 // allActivities returns the names of all activities of Velero's half.

@@ -26,15 +26,15 @@ func TestCertificatesRunOutAndAreRenewed(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
 	r := newRig(t, stack, "renewed")
-	r.create("before")
-	r.awaitEnd("before")
+	r.BackUp("before", "")
+	r.AwaitEnd("before")
 	require.NoError(t, stack.RenewTemporalCertificates(5*time.Second))
 	worker := stack.Component(env.Worker)
 	pid := worker.PID()
 
 	expired := regexp.MustCompile("certificate has expired|expired certificate")
 	for _, process := range []string{env.Worker, env.Watcher} {
-		r.await(func(ctx context.Context) error {
+		r.Await(func(ctx context.Context) error {
 			said, err := readiness(ctx, stack.Component(process))
 			if err == nil && !expired.MatchString(said) {
 				err = fmt.Errorf("%s says nothing of an expired certificate: %s", process, said)
@@ -42,11 +42,11 @@ func TestCertificatesRunOutAndAreRenewed(t *testing.T) {
 			return err
 		})
 	}
-	r.create("meanwhile")
+	r.BackUp("meanwhile", "")
 	require.NoError(t, stack.RenewTemporalCertificates(time.Hour))
-	r.awaitEnd("meanwhile")
+	r.AwaitEnd("meanwhile")
 	r.remove("before")
-	assert.Len(t, r.made()["meanwhile"], 1)
+	assert.Len(t, r.Made()["meanwhile"], 1)
 	assert.Equal(t, pid, worker.PID(), "no process was restarted")
 }
 

@@ -12,28 +12,28 @@ import (
 func TestTemporalsDatabaseIsSetBack(t *testing.T) {
 	r := onSharedStack(t, "set-back")
 	for _, name := range []string{"before", "deleted-after"} {
-		r.create(name)
-		r.awaitEnd(name)
+		r.BackUp(name, "")
+		r.AwaitEnd(name)
 	}
-	r.create("under-way")
+	r.BackUp("under-way", "")
 	setBack, err := r.SaveTemporal(t.Context())
 	require.NoError(t, err)
 
-	r.awaitEnd("under-way")
-	r.create("forgotten")
-	r.awaitEnd("forgotten")
+	r.AwaitEnd("under-way")
+	r.BackUp("forgotten", "")
+	r.AwaitEnd("forgotten")
 	r.remove("deleted-after")
-	r.create("half-forgotten")
-	earlier := r.made()
+	r.BackUp("half-forgotten", "")
+	earlier := r.Made()
 	require.NoError(t, setBack(t.Context()))
 
 	for _, name := range []string{"before", "under-way", "forgotten", "half-forgotten"} {
-		r.awaitEnd(name)
+		r.AwaitEnd(name)
 	}
-	r.create("after")
-	r.awaitEnd("after")
+	r.BackUp("after", "")
+	r.AwaitEnd("after")
 	r.remove("forgotten")
-	made := r.made()
+	made := r.Made()
 	for _, name := range []string{"before", "under-way"} {
 		require.Len(t, made[name], 1, name)
 		assert.Equal(t, earlier[name][0].UID, made[name][0].UID, name)
@@ -43,5 +43,5 @@ func TestTemporalsDatabaseIsSetBack(t *testing.T) {
 	}
 	assert.Empty(t, made["deleted-after"])
 	assert.Empty(t, made["forgotten"])
-	r.awaitNoOpenWorkflow()
+	r.AwaitNoOpenWorkflow()
 }

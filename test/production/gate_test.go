@@ -43,7 +43,7 @@ func TestANewVersionGoesThroughItsGate(t *testing.T) {
 	r.open(openWorkflows())
 
 	r.requireHeld(bad)
-	r.create("while-held")
+	r.BackUp("while-held", "")
 	r.complete("while-held")
 	assert.Equal(t, "old", r.servedLast(r.backupID("while-held")))
 	r.stop(bad)
@@ -62,16 +62,16 @@ func TestANewVersionGoesThroughItsGate(t *testing.T) {
 
 // requireHeld requires that the gate of a build whose workflow of backups does not replay fails, and names one.
 func (r *rollout) requireHeld(v version) {
-	r.t.Helper()
+	r.T.Helper()
 	held := r.gates(v)
-	require.Error(r.t, held[contract.TaskQueue(r.ClusterID())])
+	require.Error(r.T, held[contract.TaskQueue(r.ClusterID())])
 	problem := held[contract.TaskQueue(r.ClusterID())].Error()
-	r.t.Log(problem)
-	assert.Contains(r.t, problem, contract.ErrorDoesNotReplay)
-	assert.Regexp(r.t, "NonAdminBackup "+r.ClusterID()+"/nab/"+r.namespace+"/backup-[0-9]+/", problem)
-	assert.Contains(r.t, problem, "TMPRL1100")
-	require.NoError(r.t, held[contract.FDBWorkflowTaskQueue(r.ClusterID())], "what it has not changed replays")
-	require.NoError(r.t, held[contract.SharedTaskQueue])
+	r.T.Log(problem)
+	assert.Contains(r.T, problem, contract.ErrorDoesNotReplay)
+	assert.Regexp(r.T, "NonAdminBackup "+r.ClusterID()+"/nab/"+r.Name+"/backup-[0-9]+/", problem)
+	assert.Contains(r.T, problem, "TMPRL1100")
+	require.NoError(r.T, held[contract.FDBWorkflowTaskQueue(r.ClusterID())], "what it has not changed replays")
+	require.NoError(r.T, held[contract.SharedTaskQueue])
 }
 
 // openWorkflows is how many objects are made.
@@ -97,60 +97,60 @@ func anotherBuild(t *testing.T, file, before, after string) string {
 
 // requireAllTypes requires an open workflow of each type.
 func (r *rollout) requireAllTypes() {
-	r.t.Helper()
+	r.T.Helper()
 	counts := r.openTypes()
-	r.t.Logf("open workflows: %v", counts)
+	r.T.Logf("open workflows: %v", counts)
 	for _, kind := range workflows.Kinds() {
 		if neverOpen[kind.Workflow] == "" {
-			assert.Positive(r.t, counts[kind.Workflow], kind.Workflow)
+			assert.Positive(r.T, counts[kind.Workflow], kind.Workflow)
 		}
 	}
 }
 
 // requirePassed requires that all gates pass, and that they have replayed something of each type that is not pinned.
 func (r *rollout) requirePassed(v version) {
-	r.t.Helper()
+	r.T.Helper()
 	for queue, err := range r.gates(v) {
-		require.NoError(r.t, err, queue)
+		require.NoError(r.T, err, queue)
 	}
 	replayed := map[string]int{}
 	for _, queue := range r.queues() {
 		var result contract.GateResult
-		require.NoError(r.t, r.temporal.GetWorkflow(r.t.Context(), v.gateID(queue), "").Get(r.t.Context(), &result))
-		r.t.Logf("gate of %s: %+v", queue, result)
+		require.NoError(r.T, r.temporal.GetWorkflow(r.T.Context(), v.gateID(queue), "").Get(r.T.Context(), &result))
+		r.T.Logf("gate of %s: %+v", queue, result)
 		for _, each := range result.Types {
 			replayed[each.Workflow] += each.Replayed
 		}
 	}
 	for _, kind := range workflows.Kinds() {
 		if neverOpen[kind.Workflow] == "" && !kind.Pinned {
-			assert.Positive(r.t, replayed[kind.Workflow], kind.Workflow)
+			assert.Positive(r.T, replayed[kind.Workflow], kind.Workflow)
 		}
 	}
 }
 
 // requireShared requires that workflows that begin now begin on both versions: gates say on which, and change nothing.
 func (r *rollout) requireShared(versions ...version) {
-	r.t.Helper()
+	r.T.Helper()
 	begun := map[string]int{}
 	for i := range 16 { // by the halves of a ramp, none in 32,768 times has one version alone
-		run, err := r.temporal.ExecuteWorkflow(r.t.Context(), temporalclient.StartWorkflowOptions{
+		run, err := r.temporal.ExecuteWorkflow(r.T.Context(), temporalclient.StartWorkflowOptions{
 			ID: numbered("ramped", i), TaskQueue: contract.TaskQueue(r.ClusterID()),
 		}, contract.KindGate.Workflow, contract.GateInput{Each: 1})
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 		var result contract.GateResult
-		require.NoError(r.t, run.Get(r.t.Context(), &result))
+		require.NoError(r.T, run.Get(r.T.Context(), &result))
 		begun[result.Build]++
 	}
-	r.t.Logf("while the new version has half: %v", begun)
+	r.T.Logf("while the new version has half: %v", begun)
 	for _, v := range versions {
-		assert.Positive(r.t, begun[v.build], v.build)
+		assert.Positive(r.T, begun[v.build], v.build)
 	}
 }
 
 // requireServed requires that no workflow task has failed, and that what was open has moved to a version.
 func (r *rollout) requireServed(v version) {
-	r.t.Helper()
+	r.T.Helper()
 	moved := 0
 	for _, run := range r.list("") {
 		if run.Type.Name == contract.KindGate.Workflow {
@@ -159,20 +159,20 @@ func (r *rollout) requireServed(v version) {
 		events, last := r.events(run.Execution.WorkflowId, run.Execution.RunId), ""
 		for _, event := range events {
 			if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil {
-				assert.Equal(r.t, enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, failed.Cause, "%s: %s",
+				assert.Equal(r.T, enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, failed.Cause, "%s: %s",
 					run.Execution.WorkflowId, failed.GetFailure().GetMessage())
 			}
 			if completed := event.GetWorkflowTaskCompletedEventAttributes(); completed != nil {
 				last = completed.GetDeploymentVersion().GetBuildId()
-				assert.NotEqual(r.t, "bad", last, run.Execution.WorkflowId)
+				assert.NotEqual(r.T, "bad", last, run.Execution.WorkflowId)
 			}
 		}
 		if last == v.build && slices.ContainsFunc(events, servedBy("old")) {
 			moved++
 		}
 	}
-	r.t.Logf("%d runs were begun by the old version and continued by the new one", moved)
-	assert.GreaterOrEqual(r.t, moved, openWorkflows()/2)
+	r.T.Logf("%d runs were begun by the old version and continued by the new one", moved)
+	assert.GreaterOrEqual(r.T, moved, openWorkflows()/2)
 }
 
 func servedBy(build string) func(*historypb.HistoryEvent) bool {

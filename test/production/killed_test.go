@@ -20,19 +20,19 @@ import (
 // The main path: a backup, the loss of what it holds, a restore, and the backup's end.
 func TestABackupIsRestoredAndDeleted(t *testing.T) {
 	r := onSharedStack(t, "main")
-	r.create("nightly")
-	r.awaitEnd("nightly")
+	r.BackUp("nightly", "")
+	r.AwaitEnd("nightly")
 	lost := &corev1.ConfigMap{}
-	require.NoError(t, r.tenant.Get(t.Context(), client.ObjectKey{Namespace: r.namespace, Name: "object-000"}, lost))
-	require.NoError(t, r.tenant.Delete(t.Context(), lost))
+	require.NoError(t, r.Tenant.Get(t.Context(), client.ObjectKey{Namespace: r.Name, Name: "object-000"}, lost))
+	require.NoError(t, r.Tenant.Delete(t.Context(), lost))
 
 	restore := &oadpv1alpha1.NonAdminRestore{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "back"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Name, Name: "back"},
 		Spec:       oadpv1alpha1.NonAdminRestoreSpec{RestoreSpec: &velerov1.RestoreSpec{BackupName: "nightly"}},
 	}
-	require.NoError(t, r.tenant.Create(t.Context(), restore))
-	r.await(func(ctx context.Context) error {
-		err := r.admin.Get(ctx, client.ObjectKeyFromObject(restore), restore)
+	require.NoError(t, r.Tenant.Create(t.Context(), restore))
+	r.Await(func(ctx context.Context) error {
+		err := r.Admin.Get(ctx, client.ObjectKeyFromObject(restore), restore)
 		made := restore.Status.VeleroRestore
 		if err == nil && (made == nil || made.Status == nil || made.Status.Phase != velerov1.RestorePhaseCompleted) {
 			err = fmt.Errorf("the restore is not Completed: %+v", restore.Status)
@@ -40,11 +40,11 @@ func TestABackupIsRestoredAndDeleted(t *testing.T) {
 		return err
 	})
 	back := &corev1.ConfigMap{}
-	require.NoError(t, r.tenant.Get(t.Context(), client.ObjectKeyFromObject(lost), back))
+	require.NoError(t, r.Tenant.Get(t.Context(), client.ObjectKeyFromObject(lost), back))
 	assert.Equal(t, lost.Data, back.Data)
 	r.remove("nightly")
-	assert.Empty(t, r.made())
-	r.awaitNoOpenWorkflow()
+	assert.Empty(t, r.Made())
+	r.AwaitNoOpenWorkflow()
 }
 
 // Each part of Temporal is killed while backups are created and deleted: each has one Velero Backup, and what is deleted goes.
@@ -53,24 +53,24 @@ func TestEveryPartOfTemporalIsKilled(t *testing.T) {
 	for _, part := range append(slices.Clone(env.TemporalServices), env.Postgres) {
 		t.Run(part, func(t *testing.T) {
 			r := *r
-			r.t = t
+			r.T = t
 			deleted, underWay, late := part+"-deleted", part+"-under-way", part+"-late"
-			r.create(deleted)
-			r.awaitEnd(deleted)
-			r.requestDeletion(deleted)
-			r.create(underWay)
+			r.BackUp(deleted, "")
+			r.AwaitEnd(deleted)
+			r.RequestDeletion(deleted)
+			r.BackUp(underWay, "")
 			process := r.Component(part)
 			require.NoError(t, process.Kill())
-			r.create(late)
+			r.BackUp(late, "")
 			require.NoError(t, process.Restart(t.Context()))
-			r.awaitEnd(underWay)
-			r.awaitEnd(late)
-			r.awaitGone(deleted)
-			made := r.made()
+			r.AwaitEnd(underWay)
+			r.AwaitEnd(late)
+			r.AwaitGone(deleted)
+			made := r.Made()
 			assert.Empty(t, made[deleted])
 			assert.Len(t, made[underWay], 1)
 			assert.Len(t, made[late], 1)
-			r.awaitNoOpenWorkflow()
+			r.AwaitNoOpenWorkflow()
 		})
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"holdfast.dev/holdfast/k8s/eventually"
 	"holdfast.dev/holdfast/k8s/policy"
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/tenants"
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
@@ -41,22 +42,22 @@ func each(count int) int { return count / 20 }
 // open makes objects whose workflows wait, that many in all: for Velero, for an administrator, for a FoundationDB cluster that is not
 // there. Then another controller is in charge, and what Schedules start waits for its end.
 func (r *rollout) open(count int) {
-	r.t.Helper()
-	require.NoError(r.t, r.admin.Create(r.t.Context(), &corev1.ConfigMap{
+	r.T.Helper()
+	require.NoError(r.T, r.Admin.Create(r.T.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: policy.ConfigMapName},
 		Data: map[string]string{
 			policy.ConfigMapKey:    "requireApprovalForBSL: true",
 			policy.ConfigMapOwnKey: "queue: {maxActiveRestores: 200}\ndrills: {enabled: true, maxActive: 100}",
 		},
 	}))
-	_, err := r.StartWatcher(r.t.Context(), env.Watcher)
-	require.NoError(r.t, err)
-	r.create("source")
+	_, err := r.StartWatcher(r.T.Context(), env.Watcher)
+	require.NoError(r.T, err)
+	r.BackUp("source", "")
 	r.complete("source")
 	made := r.openVelero(each(count))
 	made += r.openFDB(each(count))
 	for i := range count - made {
-		r.create(numbered("backup", i))
+		r.BackUp(numbered("backup", i), "")
 	}
 	r.awaitMade(count - made + 1)
 	r.openCoordinators()
@@ -64,17 +65,17 @@ func (r *rollout) open(count int) {
 
 // put creates an object of the tenant's, which is deleted at the end if its workflow would go on without end.
 func (r *rollout) put(object client.Object, remove bool) {
-	r.t.Helper()
-	object.SetNamespace(r.namespace)
-	require.NoError(r.t, r.admin.Create(r.t.Context(), object))
+	r.T.Helper()
+	object.SetNamespace(r.Name)
+	require.NoError(r.T, r.Admin.Create(r.T.Context(), object))
 	if remove {
-		r.opened = append(r.opened, func() { require.NoError(r.t, r.admin.Delete(r.t.Context(), object)) })
+		r.opened = append(r.opened, func() { require.NoError(r.T, r.Admin.Delete(r.T.Context(), object)) })
 	}
 }
 
 // openVelero makes objects of Velero's half, and returns how many.
 func (r *rollout) openVelero(each int) int {
-	r.t.Helper()
+	r.T.Helper()
 	r.put(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "own"},
 		StringData: map[string]string{"cloud": "[default]\naws_access_key_id = a\naws_secret_access_key = b\n"},
@@ -115,7 +116,7 @@ func (r *rollout) openVelero(each int) int {
 
 // openFDB makes objects of FoundationDB's half, and returns how many.
 func (r *rollout) openFDB(each int) int {
-	r.t.Helper()
+	r.T.Helper()
 	for i := range each {
 		backup := &fdbv1alpha1.FoundationDBBackup{ObjectMeta: metav1.ObjectMeta{Name: numbered("fdb", i)}}
 		backup.Spec.ClusterName, backup.Spec.Credentials.SecretName = "gone", "own"
@@ -134,36 +135,36 @@ func (r *rollout) openFDB(each int) int {
 
 // openCoordinators starts those that clusters share, for a member and a user that are no workflows: they wait for more requests.
 func (r *rollout) openCoordinators() {
-	r.t.Helper()
+	r.T.Helper()
 	cluster := r.ClusterID()
-	container := "127.0.0.1:9/bucket/" + r.namespace
+	container := "127.0.0.1:9/bucket/" + r.Name
 	r.update(contract.FDBContainerID(container), contract.KindFDBContainer, contract.FDBContainerInput{Container: container},
 		contract.UpdateFDBContainer, contract.FDBContainerRequest{
 			Container: container, Action: contract.FDBContainerUse,
-			User: contract.FDBContainerUser{WorkflowID: "user", Name: r.namespace + "/user", Cluster: cluster, Namespace: r.namespace},
+			User: contract.FDBContainerUser{WorkflowID: "user", Name: r.Name + "/user", Cluster: cluster, Namespace: r.Name},
 		})
 	r.update(contract.FDBClusterID("lab:1"), contract.KindFDBCluster, contract.FDBClusterInput{Cluster: "lab:1"},
 		contract.UpdateFDBCluster, contract.FDBCommandRequest{
-			Cluster: "lab:1", Member: contract.FDBMember{WorkflowID: "member", Name: r.namespace + "/member"},
+			Cluster: "lab:1", Member: contract.FDBMember{WorkflowID: "member", Name: r.Name + "/member"},
 		})
 }
 
 func (r *rollout) update(id string, kind contract.Kind, input any, name string, request any) {
-	r.t.Helper()
+	r.T.Helper()
 	start := r.temporal.NewWithStartWorkflowOperation(temporalclient.StartWorkflowOptions{
 		ID: id, TaskQueue: kind.TaskQueue(r.ClusterID()), WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, kind.Workflow, input)
-	_, err := r.temporal.UpdateWithStartWorkflow(r.t.Context(), temporalclient.UpdateWithStartWorkflowOptions{
+	_, err := r.temporal.UpdateWithStartWorkflow(r.T.Context(), temporalclient.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start, UpdateOptions: temporalclient.UpdateWorkflowOptions{
 			UpdateName: name, WaitForStage: temporalclient.WorkflowUpdateStageAccepted, Args: []any{request},
 		},
 	})
-	require.NoError(r.t, err)
+	require.NoError(r.T, err)
 }
 
 // openPaused starts what ends soon, and wakes what has settled, while another controller is in charge: they wait for its end.
 func (r *rollout) openPaused() {
-	r.t.Helper()
+	r.T.Helper()
 	labels := map[string]string{"app": "rival"}
 	rival := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "non-admin-controller"},
@@ -175,10 +176,10 @@ func (r *rollout) openPaused() {
 			},
 		},
 	}
-	require.NoError(r.t, r.admin.Create(r.t.Context(), rival))
-	r.opened = append([]func(){func() { require.NoError(r.t, r.admin.Delete(r.t.Context(), rival)) }}, r.opened...)
+	require.NoError(r.T, r.Admin.Create(r.T.Context(), rival))
+	r.opened = append([]func(){func() { require.NoError(r.T, r.Admin.Delete(r.T.Context(), rival)) }}, r.opened...)
 	velero := r.processes["old"][0]
-	r.await(func(ctx context.Context) error {
+	r.Await(func(ctx context.Context) error {
 		said, err := readiness(ctx, velero)
 		if err == nil && !strings.Contains(said, rival.Name) {
 			err = fmt.Errorf("the worker has not noticed %s: %s", rival.Name, said)
@@ -186,23 +187,23 @@ func (r *rollout) openPaused() {
 		return err
 	})
 	restore := &oadpv1alpha1.NonAdminRestore{}
-	require.NoError(r.t, r.admin.Get(r.t.Context(), client.ObjectKey{Namespace: r.namespace, Name: numbered("restore", 0)}, restore))
-	ref := contract.ObjectRef{Namespace: r.namespace, Name: restore.Name, UID: string(restore.UID)}
+	require.NoError(r.T, r.Admin.Get(r.T.Context(), client.ObjectKey{Namespace: r.Name, Name: numbered("restore", 0)}, restore))
+	ref := contract.ObjectRef{Namespace: r.Name, Name: restore.Name, UID: string(restore.UID)}
 	for kind, input := range map[*contract.Kind]any{
 		&contract.KindCollection:      contract.ScheduledInput{Cluster: r.ClusterID()},
 		&contract.KindSynchronization: contract.ScheduledInput{Cluster: r.ClusterID()},
 		&contract.KindDefaultPlans:    contract.ScheduledInput{Cluster: r.ClusterID()},
 		&contract.KindFinalization:    contract.ObjectInput{Cluster: r.ClusterID(), Ref: ref},
 	} {
-		_, err := r.temporal.ExecuteWorkflow(r.t.Context(), temporalclient.StartWorkflowOptions{
+		_, err := r.temporal.ExecuteWorkflow(r.T.Context(), temporalclient.StartWorkflowOptions{
 			ID: "by-hand-" + kind.Workflow, TaskQueue: kind.TaskQueue(r.ClusterID()),
 		}, kind.Workflow, input)
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 	}
 	woken := r.wake(contract.KindLocation, &oadpv1alpha1.NonAdminBackupStorageLocationList{}) +
 		r.wake(contract.KindDownload, &oadpv1alpha1.NonAdminDownloadRequestList{}) +
 		r.wake(contract.KindDrill, &holdfastv1alpha1.RestoreDrillList{})
-	r.await(func(ctx context.Context) error {
+	r.Await(func(ctx context.Context) error {
 		waiting := 0
 		for _, run := range r.list("ExecutionStatus = 'Running' AND (WorkflowId STARTS_WITH 'by-hand-' OR WorkflowType IN " +
 			"('NonAdminBackupStorageLocation', 'NonAdminDownloadRequest', 'RestoreDrill'))") {
@@ -220,12 +221,12 @@ func (r *rollout) openPaused() {
 
 // wake signals the workflows of all objects of a kind, as the watcher does, and returns how many there are.
 func (r *rollout) wake(kind contract.Kind, list client.ObjectList) int {
-	r.t.Helper()
-	require.NoError(r.t, r.admin.List(r.t.Context(), list, client.InNamespace(r.namespace)))
-	require.NoError(r.t, meta.EachListItem(list, func(item runtime.Object) error {
+	r.T.Helper()
+	require.NoError(r.T, r.Admin.List(r.T.Context(), list, client.InNamespace(r.Name)))
+	require.NoError(r.T, meta.EachListItem(list, func(item runtime.Object) error {
 		object := item.(client.Object)
-		ref := contract.ObjectRef{Namespace: r.namespace, Name: object.GetName(), UID: string(object.GetUID())}
-		_, err := r.temporal.SignalWithStartWorkflow(r.t.Context(), contract.WorkflowID(r.ClusterID(), kind, ref),
+		ref := contract.ObjectRef{Namespace: r.Name, Name: object.GetName(), UID: string(object.GetUID())}
+		_, err := r.temporal.SignalWithStartWorkflow(r.T.Context(), contract.WorkflowID(r.ClusterID(), kind, ref),
 			contract.SignalChanged, contract.Changed{}, temporalclient.StartWorkflowOptions{
 				TaskQueue: kind.TaskQueue(r.ClusterID()), WorkflowTaskTimeout: contract.WorkflowTaskTimeout,
 				TypedSearchAttributes: kind.Attributes(r.ClusterID(), ref),
@@ -237,32 +238,32 @@ func (r *rollout) wake(kind contract.Kind, list client.ObjectList) int {
 
 // backupID is the ID of a backup's workflow.
 func (r *rollout) backupID(name string) string {
-	r.t.Helper()
+	r.T.Helper()
 	nab := &oadpv1alpha1.NonAdminBackup{}
-	require.NoError(r.t, r.admin.Get(r.t.Context(), client.ObjectKey{Namespace: r.namespace, Name: name}, nab))
+	require.NoError(r.T, r.Admin.Get(r.T.Context(), client.ObjectKey{Namespace: r.Name, Name: name}, nab))
 	return contract.WorkflowID(r.ClusterID(), contract.KindBackup, contract.ObjectRef{
-		Namespace: r.namespace, Name: name, UID: string(nab.UID),
+		Namespace: r.Name, Name: name, UID: string(nab.UID),
 	})
 }
 
 // complete does what Velero does at the end of a backup, and waits until the object says so.
 func (r *rollout) complete(name string) {
-	r.t.Helper()
-	eventually.IsTrue(r.t, patience, "Velero has a Backup of "+name, func() bool { return len(r.made()[name]) == 1 })
-	r.completeMade(r.made()[name][0].Name)
-	r.awaitEnd(name)
+	r.T.Helper()
+	eventually.IsTrue(r.T, tenants.Patience, "Velero has a Backup of "+name, func() bool { return len(r.Made()[name]) == 1 })
+	r.completeMade(r.Made()[name][0].Name)
+	r.AwaitEnd(name)
 }
 
 // awaitMade waits until so many backups have a Velero Backup.
 func (r *rollout) awaitMade(count int) {
-	r.t.Helper()
-	eventually.IsTrue(r.t, patience, fmt.Sprintf("Velero has %d Backups", count), func() bool { return len(r.made()) == count })
+	r.T.Helper()
+	eventually.IsTrue(r.T, tenants.Patience, fmt.Sprintf("Velero has %d Backups", count), func() bool { return len(r.Made()) == count })
 }
 
 func (r *rollout) completeMade(name string) {
-	r.t.Helper()
+	r.T.Helper()
 	backup := &velerov1.Backup{}
-	require.NoError(r.t, r.admin.Get(r.t.Context(), client.ObjectKey{Namespace: env.OADPNamespace, Name: name}, backup))
+	require.NoError(r.T, r.Admin.Get(r.T.Context(), client.ObjectKey{Namespace: env.OADPNamespace, Name: name}, backup))
 	if backup.Status.Phase == velerov1.BackupPhaseCompleted {
 		return
 	}
@@ -274,36 +275,36 @@ func (r *rollout) completeMade(name string) {
 	backup.Status = velerov1.BackupStatus{
 		Version: 1, FormatVersion: "1.1.0", Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &now, CompletionTimestamp: &now,
 	}
-	require.NoError(r.t, r.admin.Patch(r.t.Context(), backup, before))
+	require.NoError(r.T, r.Admin.Patch(r.T.Context(), backup, before))
 }
 
 // end brings everything to its end: the other controller goes, Velero completes the backups, the rest is deleted.
 func (r *rollout) end() {
-	r.t.Helper()
+	r.T.Helper()
 	for _, do := range r.opened {
 		do()
 	}
 	location := &velerov1.BackupStorageLocation{}
-	require.NoError(r.t, r.admin.Get(r.t.Context(), client.ObjectKey{Namespace: env.OADPNamespace, Name: "default"}, location))
+	require.NoError(r.T, r.Admin.Get(r.T.Context(), client.ObjectKey{Namespace: env.OADPNamespace, Name: "default"}, location))
 	location.Status.LastSyncedTime = ptr.To(metav1.Now()) // the collections wait for that
-	require.NoError(r.t, r.admin.Update(r.t.Context(), location))
+	require.NoError(r.T, r.Admin.Update(r.T.Context(), location))
 	var nabs oadpv1alpha1.NonAdminBackupList
-	require.NoError(r.t, r.admin.List(r.t.Context(), &nabs, client.InNamespace(r.namespace)))
+	require.NoError(r.T, r.Admin.List(r.T.Context(), &nabs, client.InNamespace(r.Name)))
 	r.awaitMade(len(nabs.Items))
-	for name, made := range r.made() {
-		assert.Len(r.t, made, 1, name)
+	for name, made := range r.Made() {
+		assert.Len(r.T, made, 1, name)
 		r.completeMade(made[0].Name)
 	}
 	for i := range nabs.Items {
-		r.awaitEnd(nabs.Items[i].Name)
+		r.AwaitEnd(nabs.Items[i].Name)
 	}
-	r.await(func(ctx context.Context) error {
+	r.Await(func(ctx context.Context) error {
 		for _, list := range []client.ObjectList{
 			&oadpv1alpha1.NonAdminRestoreList{}, &oadpv1alpha1.NonAdminBackupStorageLocationList{}, &holdfastv1alpha1.BackupPlanList{},
 			&holdfastv1alpha1.RestoreDrillList{},
 			&fdbv1alpha1.FoundationDBBackupList{}, &fdbv1alpha1.FoundationDBRestoreList{}, &fdbv1alpha1.FoundationDBDrillList{},
 		} {
-			err := r.admin.List(ctx, list, client.InNamespace(r.namespace), client.Limit(1))
+			err := r.Admin.List(ctx, list, client.InNamespace(r.Name), client.Limit(1))
 			if err == nil && meta.LenList(list) > 0 {
 				err = fmt.Errorf("a %T is left", list)
 			}
@@ -314,7 +315,7 @@ func (r *rollout) end() {
 		return nil
 	})
 	stay := []string{contract.KindVeleroQueue.Workflow, contract.KindFDBCluster.Workflow, contract.KindFDBContainer.Workflow}
-	r.await(func(context.Context) error {
+	r.Await(func(context.Context) error {
 		open := r.openTypes()
 		maps.DeleteFunc(open, func(name string, _ int) bool { return slices.Contains(stay, name) })
 		if len(open) > 0 {

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/test/tenants"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/contract"
 )
@@ -70,9 +71,9 @@ func newRollout(t *testing.T) *rollout {
 			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "none"}},
 		},
 	}
-	require.NoError(t, r.admin.Create(t.Context(), location))
+	require.NoError(t, r.Admin.Create(t.Context(), location))
 	location.Status.Phase = velerov1.BackupStorageLocationPhaseAvailable
-	require.NoError(t, r.admin.Update(t.Context(), location))
+	require.NoError(t, r.Admin.Update(t.Context(), location))
 	return r
 }
 
@@ -86,18 +87,18 @@ func (v version) gateID(queue string) string { return "test-" + queue + ":" + v.
 
 // start starts the workers of a version, and waits until Temporal knows it on all its task queues.
 func (r *rollout) start(build, binary string) version {
-	r.t.Helper()
+	r.T.Helper()
 	of := func(name string) []string {
 		return []string{"TEMPORAL_DEPLOYMENT_NAME=" + name, "TEMPORAL_WORKER_BUILD_ID=" + build}
 	}
-	velero, err := r.Other(r.t.Context(), env.Worker, "worker-"+build, binary, of("holdfast/rolled"), env.ApproveAlways)
-	require.NoError(r.t, err)
-	fdb, err := r.Other(r.t.Context(), env.FDBWorker, "fdb-"+build, binary, of("holdfast/rolled-fdb"), "--fdb-bin-dir="+r.t.TempDir())
-	require.NoError(r.t, err)
+	velero, err := r.Other(r.T.Context(), env.Worker, "worker-"+build, binary, of("holdfast/rolled"), env.ApproveAlways)
+	require.NoError(r.T, err)
+	fdb, err := r.Other(r.T.Context(), env.FDBWorker, "fdb-"+build, binary, of("holdfast/rolled-fdb"), "--fdb-bin-dir="+r.T.TempDir())
+	require.NoError(r.T, err)
 	r.processes[build] = []*env.Process{velero, fdb}
 	v := version{build}
 	for deployment, queue := range r.deployments() {
-		r.await(func(ctx context.Context) error {
+		r.Await(func(ctx context.Context) error {
 			described, err := r.temporal.WorkerDeploymentClient().GetHandle(deployment).DescribeVersion(ctx,
 				temporalclient.WorkerDeploymentDescribeVersionOptions{BuildID: build})
 			if err == nil && !slices.ContainsFunc(described.Info.TaskQueuesInfos, serves(queue)) {
@@ -116,16 +117,16 @@ func serves(queue string) func(temporalclient.WorkerDeploymentTaskQueueInfo) boo
 }
 
 func (r *rollout) stop(v version) {
-	r.t.Helper()
+	r.T.Helper()
 	for _, process := range r.processes[v.build] {
-		require.NoError(r.t, process.Stop())
+		require.NoError(r.T, process.Stop())
 	}
 }
 
 // gates starts a gate on each task queue, pinned to the version, and returns how each has ended.
 func (r *rollout) gates(v version) map[string]error {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	r.T.Helper()
+	ctx, cancel := context.WithTimeout(r.T.Context(), tenants.Patience)
 	defer cancel()
 	runs := map[string]temporalclient.WorkflowRun{}
 	for deployment, queue := range r.deployments() {
@@ -137,7 +138,7 @@ func (r *rollout) gates(v version) map[string]error {
 				Version: worker.WorkerDeploymentVersion{DeploymentName: deployment, BuildID: v.build},
 			},
 		}, contract.KindGate.Workflow)
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 		runs[queue] = run
 	}
 	ended := map[string]error{}
@@ -149,10 +150,10 @@ func (r *rollout) gates(v version) map[string]error {
 
 // ramp gives a version a part of the workflows.
 func (r *rollout) ramp(v version, percent float32) {
-	r.t.Helper()
+	r.T.Helper()
 	for deployment := range r.deployments() {
 		handle := r.temporal.WorkerDeploymentClient().GetHandle(deployment)
-		r.await(func(ctx context.Context) error {
+		r.Await(func(ctx context.Context) error {
 			_, err := handle.SetRampingVersion(ctx, temporalclient.WorkerDeploymentSetRampingVersionOptions{
 				BuildID: v.build, Percentage: percent,
 			})
@@ -163,10 +164,10 @@ func (r *rollout) ramp(v version, percent float32) {
 
 // current gives a version all workflows.
 func (r *rollout) current(v version) {
-	r.t.Helper()
+	r.T.Helper()
 	for deployment := range r.deployments() {
 		handle := r.temporal.WorkerDeploymentClient().GetHandle(deployment)
-		r.await(func(ctx context.Context) error {
+		r.Await(func(ctx context.Context) error {
 			_, err := handle.SetCurrentVersion(ctx, temporalclient.WorkerDeploymentSetCurrentVersionOptions{BuildID: v.build})
 			return err
 		})
@@ -175,11 +176,11 @@ func (r *rollout) current(v version) {
 
 // list lists workflows that match a query; all if it is empty.
 func (r *rollout) list(query string) (runs []*workflowpb.WorkflowExecutionInfo) {
-	r.t.Helper()
+	r.T.Helper()
 	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: temporalclient.DefaultNamespace, Query: query}
 	for {
-		page, err := r.temporal.ListWorkflow(r.t.Context(), request)
-		require.NoError(r.t, err)
+		page, err := r.temporal.ListWorkflow(r.T.Context(), request)
+		require.NoError(r.T, err)
 		runs = append(runs, page.Executions...)
 		if request.NextPageToken = page.NextPageToken; len(request.NextPageToken) == 0 {
 			return runs
@@ -188,7 +189,7 @@ func (r *rollout) list(query string) (runs []*workflowpb.WorkflowExecutionInfo) 
 }
 
 func (r *rollout) openTypes() map[string]int {
-	r.t.Helper()
+	r.T.Helper()
 	counts := map[string]int{}
 	for _, run := range r.list("ExecutionStatus = 'Running'") {
 		counts[run.Type.Name]++
@@ -197,11 +198,11 @@ func (r *rollout) openTypes() map[string]int {
 }
 
 func (r *rollout) events(id, run string) (events []*historypb.HistoryEvent) {
-	r.t.Helper()
-	history := r.temporal.GetWorkflowHistory(r.t.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	r.T.Helper()
+	history := r.temporal.GetWorkflowHistory(r.T.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
 		event, err := history.Next()
-		require.NoError(r.t, err)
+		require.NoError(r.T, err)
 		events = append(events, event)
 	}
 	return events
@@ -209,7 +210,7 @@ func (r *rollout) events(id, run string) (events []*historypb.HistoryEvent) {
 
 // servedLast is the build that has completed the last workflow task of a workflow.
 func (r *rollout) servedLast(id string) (build string) {
-	r.t.Helper()
+	r.T.Helper()
 	for _, event := range r.events(id, "") {
 		if completed := event.GetWorkflowTaskCompletedEventAttributes(); completed != nil {
 			build = completed.GetDeploymentVersion().GetBuildId()

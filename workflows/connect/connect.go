@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 	"go.uber.org/zap"
 	"go.uber.org/zap/exp/zapslog"
@@ -29,6 +30,8 @@ type Temporal struct {
 	client.Client
 	Namespace   string
 	PayloadKeys *codec.Keys
+	// Converter reads what Temporal keeps, such as a memo.
+	Converter converter.DataConverter
 
 	endpoint  string // where and how it connects, for errors
 	address   string
@@ -66,7 +69,7 @@ func Lazy(own Options) (*Temporal, error) {
 	}
 	namespace := cmp.Or(options.Namespace, client.DefaultNamespace)
 	return &Temporal{
-		Client: lazy, Namespace: namespace, PayloadKeys: keys, endpoint: endpointOf(&options),
+		Client: lazy, Namespace: namespace, PayloadKeys: keys, Converter: options.DataConverter, endpoint: endpointOf(&options),
 		address:   cmp.Or(options.HostPort, client.DefaultHostPort),
 		authority: options.ConnectionOptions.Authority, tls: options.ConnectionOptions.TLS,
 	}, nil

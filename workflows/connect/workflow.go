@@ -54,6 +54,12 @@ func VeleroQueue(cluster string) Workflow {
 		contract.VeleroQueueInput{Cluster: cluster})
 }
 
+// Heartbeat keeps what a Kubernetes cluster has last said of itself.
+func Heartbeat(cluster string) Workflow {
+	return started(contract.KindHeartbeat, contract.HeartbeatID(cluster), cluster, contract.ObjectRef{}, cluster,
+		contract.HeartbeatInput{Cluster: cluster})
+}
+
 // FDBThrottle gives slots for first snapshots of FoundationDB backups.
 func FDBThrottle(cluster string) Workflow {
 	return started(contract.KindFDBThrottle, contract.FDBThrottleID(cluster), cluster, contract.ObjectRef{}, cluster,

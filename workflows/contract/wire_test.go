@@ -51,6 +51,10 @@ func TestWireNamesStayAsTheyAre(t *testing.T) {
 		contract.KindSynchronization.Workflow, contract.SynchronizeBackups.Name, contract.KindCollection.Workflow, contract.CollectOrphans.Name,
 		contract.ScheduleID("here", contract.KindSynchronization), contract.ScheduleID("here", contract.KindCollection),
 	})
+	assert.Equal(t, []string{"ClusterHeartbeat", "inspect-worker", "here/heartbeat", "heartbeat", "heartbeat"}, []string{
+		contract.KindHeartbeat.Workflow, contract.InspectWorker.Name, contract.HeartbeatID("here"), contract.SignalHeartbeat,
+		contract.MemoHeartbeat,
+	})
 	assert.Equal(t, []string{"RolloutGate", "replay-open-workflows", "DoesNotReplay"}, []string{
 		contract.KindGate.Workflow, contract.ReplayOpenWorkflows.Name, contract.ErrorDoesNotReplay,
 	})

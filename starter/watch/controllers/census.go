@@ -20,12 +20,15 @@ const unknownPhase = "unknown"
 
 // Count implements Watcher.
 func (k *Kind[T]) Count(ctx context.Context, census *metrics.Census) error {
-	if k.Census == nil {
+	if k.Census == nil && k.Unfinished == nil {
 		return nil
 	}
-	each, err := k.Census(ctx, census)
-	if err != nil {
-		return err
+	each := func(T) {}
+	if k.Census != nil {
+		var err error
+		if each, err = k.Census(ctx, census); err != nil {
+			return err
+		}
 	}
 	counted := map[string]int{unknownPhase: 0}
 	for _, phase := range phases {
@@ -38,6 +41,9 @@ func (k *Kind[T]) Count(ctx context.Context, census *metrics.Census) error {
 				phase = unknownPhase
 			}
 			counted[phase]++
+		}
+		if k.Unfinished != nil && k.Unfinished(object) {
+			census.Unfinished.Add(k.Workflow.Kubernetes, object)
 		}
 		each(object)
 	})

@@ -72,6 +72,8 @@ type Kind[T client.Object] struct {
 	Orphans func(ctx context.Context, do func(contract.ObjectRef)) error
 	// Phases is the gauge of the kind's objects by phase.
 	Phases *metrics.Phases
+	// Unfinished reports whether an object waits for Holdfast, or for what serves it, and not for its tenant.
+	Unfinished func(T) bool
 	// Census begins a census of the kind: each is called for every object.
 	Census func(ctx context.Context, census *metrics.Census) (each func(T), err error)
 

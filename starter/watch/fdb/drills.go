@@ -40,6 +40,7 @@ func newDrills(env *controllers.Env) *drills {
 		Env: env, Name: "foundationdbdrill", Workflow: contract.KindFDBDrill, Own: fdbDrills,
 		Judge: judge(fdbv1alpha1.KindFoundationDBDrill, drillSettled,
 			func(drill *fdbv1alpha1.FoundationDBDrill) int64 { return drill.Status.ObservedGeneration }),
+		Unfinished: func(drill *fdbv1alpha1.FoundationDBDrill) bool { return !drillSettled(drill) },
 	})
 	d.Sources = []controllers.Source{
 		{Of: fdbDrills, Events: d.OwnEvents(true, controllers.Never)},

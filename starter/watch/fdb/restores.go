@@ -28,7 +28,8 @@ func newRestores(env *controllers.Env, clusters cache.Cache) *restores {
 		Own: fdbRestores,
 		Judge: judge(fdbv1alpha1.KindFoundationDBRestore, restoreSettled,
 			func(object *fdbv1alpha1.FoundationDBRestore) int64 { return object.Status.ObservedGeneration }),
-		Further: f.addClusters(clusters),
+		Unfinished: func(object *fdbv1alpha1.FoundationDBRestore) bool { return !restoreSettled(object) },
+		Further:    f.addClusters(clusters),
 	})
 	f.Sources = []controllers.Source{
 		{Of: fdbRestores, Events: f.OwnEvents(true, controllers.Never)},

@@ -57,7 +57,7 @@ func newBackups(env *Env) *backups {
 			return b.backingOff(nab) || k8s.WaitsForTurn(nab.Status.Conditions)
 		},
 		Phases: metrics.NonAdminBackups,
-		Census: b.count,
+		Census: b.count, Unfinished: unfinishedBackup,
 	})
 	return b
 }

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/activities"
 	turns "holdfast.dev/holdfast/activities/queue"
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/metrics"
@@ -89,4 +90,37 @@ func (l *locations) count(
 		}
 	}, client.InNamespace(l.OADPNamespace))
 	return func(*oadpv1alpha1.NonAdminBackupStorageLocation) {}, nil
+}
+
+// unfinishedBackup: a deleted one waits for its tenant until the spec says what becomes of the data.
+func unfinishedBackup(nab *oadpv1alpha1.NonAdminBackup) bool {
+	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
+		return true
+	}
+	made := nab.Status.VeleroBackup
+	ended := made != nil && made.Status != nil && velero.Finished(made.Status.Phase)
+	return nab.DeletionTimestamp.IsZero() && underWay(nab, ended)
+}
+
+func unfinishedRestore(nar *oadpv1alpha1.NonAdminRestore) bool {
+	made := nar.Status.VeleroRestore
+	ended := made != nil && made.Status != nil && velero.Finished(made.Status.Phase) &&
+		(lifecycle.FinalizationPhase(nar) == "" || lifecycle.FinalPhase(nar) != "")
+	return !nar.DeletionTimestamp.IsZero() || underWay(nar, ended)
+}
+
+// underWay reports whether an object waits for Holdfast or Velero, and not for its tenant, who has to mend its spec. ended:
+// Velero has ended what was made for it.
+func underWay(object client.Object, ended bool) bool {
+	switch lifecycle.Phase(object) {
+	case oadpv1alpha1.NonAdminPhaseBackingOff:
+		return k8s.WaitsForTurn(k8s.Conditions(object))
+	case oadpv1alpha1.NonAdminPhaseCreated:
+		return !ended && !lifecycle.AbsenceReported(object)
+	}
+	return true
+}
+
+func unfinishedDrill(drill *holdfastv1alpha1.RestoreDrill) bool {
+	return drill.Status.Phase != holdfastv1alpha1.DrillEnded && drill.Status.Phase != holdfastv1alpha1.DrillKept
 }

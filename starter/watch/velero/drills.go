@@ -47,7 +47,7 @@ func newDrills(env *Env) *drills {
 	d.Kind = controllers.New(controllers.Kind[*holdfastv1alpha1.RestoreDrill]{
 		Env: env.Env, Name: "restoredrill", Workflow: contract.KindDrill, Own: restoreDrills, Shared: true,
 		Judge:   d.judge,
-		Orphans: d.orphans,
+		Orphans: d.orphans, Unfinished: unfinishedDrill,
 	})
 	d.Sources = []controllers.Source{
 		{Of: restoreDrills, Events: d.drillEvents()},

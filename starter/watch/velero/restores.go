@@ -54,7 +54,7 @@ func newRestores(env *Env) *restores {
 			return r.backingOff(nar) || k8s.WaitsForTurn(nar.Status.Conditions)
 		},
 		Phases: metrics.NonAdminRestores,
-		Census: r.count,
+		Census: r.count, Unfinished: unfinishedRestore,
 	})
 	return r
 }

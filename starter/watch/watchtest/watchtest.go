@@ -95,6 +95,16 @@ func (p *Policy) Version() string {
 	return p.version
 }
 
+// Problem is the error that was written.
+func (p *Policy) Problem() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.err == nil {
+		return ""
+	}
+	return p.err.Error()
+}
+
 // Reads is how often the policy was read.
 func (p *Policy) Reads() int {
 	p.mutex.Lock()

@@ -1,0 +1,56 @@
+package heartbeat
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"holdfast.dev/holdfast/workflows/call"
+	"holdfast.dev/holdfast/workflows/contract"
+	"holdfast.dev/holdfast/workflows/kinds"
+)
+
+// Kind is how the workflow is run.
+var Kind = kinds.Kind{
+	Kind: contract.KindHeartbeat, Activities: contract.Names(contract.InspectWorker), Run: kinds.Serving(Workflow),
+}
+
+// Workflow keeps the newest heartbeat in its memo. Of those that came while no worker ran only the last counts. It has no
+// timer: a memo that grows old says that the cluster is silent.
+func Workflow(ctx workflow.Context, in contract.HeartbeatInput, options call.Options) error {
+	signals := workflow.GetSignalChannel(ctx, contract.SignalHeartbeat)
+	for signals.Len() > 0 || !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+		now := contract.Heartbeat{Watcher: newest(ctx, signals), At: workflow.Now(ctx).UTC().Truncate(time.Second)}
+		if sent := now.Watcher.Sent; !sent.IsZero() && sent.Before(now.At) {
+			now.At = sent // it has waited for a worker: what it says is that old
+		}
+		var err error
+		if now.Worker, err = call.LocalFirst(ctx, options.Limits, contract.InspectWorker, in); err != nil {
+			return err
+		}
+		if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoHeartbeat: now}); err != nil {
+			return err
+		}
+		workflow.SetCurrentDetails(ctx, details(now))
+	}
+	return workflow.NewContinueAsNewError(ctx, contract.KindHeartbeat.Workflow, in)
+}
+
+// newest waits for a signal, and returns the last one that is there.
+func newest(ctx workflow.Context, signals workflow.ReceiveChannel) contract.WatcherState {
+	var last contract.WatcherState
+	signals.Receive(ctx, &last)
+	for signals.Len() > 0 {
+		var next contract.WatcherState
+		if signals.ReceiveAsync(&next) { // skips what cannot be decoded
+			last = next
+		}
+	}
+	return last
+}
+
+func details(now contract.Heartbeat) string {
+	return fmt.Sprintf("**Heartbeat at %s.** %d unfinished, %d objectives and %d verifications missed.",
+		now.At.Format(time.RFC3339), now.Watcher.Unfinished, now.Watcher.ObjectivesMissed, now.Watcher.VerificationsMissed)
+}
