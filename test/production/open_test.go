@@ -314,7 +314,10 @@ func (r *rollout) end() {
 		}
 		return nil
 	})
-	stay := []string{contract.KindVeleroQueue.Workflow, contract.KindFDBCluster.Workflow, contract.KindFDBContainer.Workflow}
+	stay := []string{
+		contract.KindVeleroQueue.Workflow, contract.KindFDBCluster.Workflow, contract.KindFDBContainer.Workflow,
+		contract.KindHeartbeat.Workflow,
+	}
 	r.Await(func(context.Context) error {
 		open := r.openTypes()
 		maps.DeleteFunc(open, func(name string, _ int) bool { return slices.Contains(stay, name) })
