@@ -31,7 +31,7 @@ var neverOpen = map[string]string{
 
 // Many workflows are open, of all types but those that need a FoundationDB. A new build that does not replay them is held by its gate,
 // and the old one goes on. One that does replay them passes, gets a part of them and then all, and everything comes to its end: nothing
-// is lost, nothing made twice, and no workflow task fails.
+// is lost, nothing made twice, and no workflow task fails. No task queue of workflows is without a version.
 func TestANewVersionGoesThroughItsGate(t *testing.T) {
 	r := newRollout(t)
 	old := r.start("old", r.Binary(tools.HoldfastWorker))
@@ -51,6 +51,7 @@ func TestANewVersionGoesThroughItsGate(t *testing.T) {
 	r.openPaused()
 	r.requireAllTypes()
 	r.requirePassed(good)
+	r.requireAllVersioned()
 	r.ramp(good, 5)
 	r.ramp(good, 50)
 	r.requireShared(old, good)
