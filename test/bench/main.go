@@ -4,7 +4,8 @@
 // What the queue of expirations costs is measured without a stack: its code runs in time that is skipped.
 //
 // Profile hostile measures no cost but the watchers' memory: over thousands of backups, and some that were made to be large.
-// Profile plans measures how late the runs of thousands of plans are that are due in the same minute.
+// Profile plans measures how late the runs of thousands of plans are that are due in the same minute. Profile steps compares a
+// workflow of one step with an activity without a workflow.
 //
 // Every burst has a stack of its own. The numbers to compare from run to run, and from machine to machine, are the counts
 // and ratios: writes, events and CPU time per backup. Seconds and rates depend on what else the machine does.
@@ -28,7 +29,7 @@ import (
 
 func main() {
 	var of plan
-	flag.StringVar(&of.profile, "profile", profileCosts, "what is measured: "+profileCosts+", "+profileHostile+" or "+profilePlans)
+	flag.StringVar(&of.profile, "profile", profileCosts, "what is measured: "+profiles)
 	flag.StringVar(&of.sizes, "sizes", "50,200,1000", "sizes of the bursts; empty for none")
 	flag.StringVar(&of.watchers, "watchers", "2", "watchers that run during a burst; several numbers for a column each")
 	flag.StringVar(&of.maxActive, "max-active", "0",
@@ -50,6 +51,8 @@ func main() {
 		"profile plans: how long after the first is made they are due; 0 for a second for each 8, and a minute")
 	flag.BoolVar(&of.plans.unchanged, "plans-unchanged", false,
 		"profile plans: restart over plans that nothing happens to: they are due half a day later")
+	flag.IntVar(&of.steps.steps, "steps", 300, "profile steps: steps of a round, in each way")
+	flag.IntVar(&of.steps.rounds, "steps-rounds", 3, "profile steps: rounds")
 	output := flag.String("json", "bench.json", "file for the numbers")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
@@ -67,6 +70,9 @@ const (
 	profileCosts   = "costs"
 	profileHostile = "hostile"
 	profilePlans   = "plans"
+	profileSteps   = "steps"
+
+	profiles = profileCosts + ", " + profileHostile + ", " + profilePlans + " or " + profileSteps
 )
 
 // report is what bench prints, and writes as JSON.
@@ -79,6 +85,7 @@ type report struct {
 	Expiries   *expiryReport  `json:"expiries,omitempty"`
 	Hostile    *hostileReport `json:"hostile,omitempty"`
 	Plans      *plansReport   `json:"plans,omitempty"`
+	Steps      *stepsReport   `json:"steps,omitempty"`
 }
 
 // plan is what is measured.
@@ -87,6 +94,7 @@ type plan struct {
 	busy, namespaces, settled, expiries int
 	hostile                             crowd
 	plans                               planLoad
+	steps                               stepsLoad
 }
 
 func (of plan) planLoad() planLoad {
@@ -105,8 +113,10 @@ func run(ctx context.Context, of plan, output string) error {
 		all.Hostile, err = measureHostile(ctx, of.hostile)
 	case profilePlans:
 		all.Plans, err = measurePlans(ctx, of.planLoad())
+	case profileSteps:
+		all.Steps, err = measureSteps(ctx, of.steps)
 	default:
-		err = fmt.Errorf("-profile: must be %s, %s or %s, not %q", profileCosts, profileHostile, profilePlans, of.profile)
+		err = fmt.Errorf("-profile: must be %s, not %q", profiles, of.profile)
 	}
 	if err != nil {
 		return err

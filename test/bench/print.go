@@ -21,6 +21,7 @@ func (r *report) print(out io.Writer) {
 	r.Restart.print(out)
 	r.Hostile.print(out)
 	r.Plans.print(out)
+	r.Steps.print(out)
 	r.Expiries.print(out)
 }
 
