@@ -73,6 +73,8 @@ type subject struct {
 	// made and recorded are for the view.
 	made     *contract.PlanBackup
 	recorded []string
+	// adopted are the names of the backups of earlier plans that this activity has taken up.
+	adopted []string
 }
 
 func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subject, error) {
@@ -84,6 +86,9 @@ func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subje
 	if err != nil || o.Plan == nil {
 		return s, err
 	}
+	if err := a.adopt(ctx, s); err != nil {
+		return s, err
+	}
 	s.judge = Judge(o, nil, s.now)
 	if err := a.keep(ctx, s); err != nil {
 		return s, errors.Join(err, a.showUnscheduled(ctx, s))
@@ -91,16 +96,15 @@ func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subje
 	o.Paused = pausedBy(o.Plan.Spec.Paused, s.schedule.PausedByOperator)
 	used, err := a.used(ctx, o, s.judge)
 	s.judge = Judge(o, used, s.now)
+	if len(o.Returned) > 0 {
+		s.judge.wakeBy(s.now.Add(adoptAgain))
+	}
 	return s, err
 }
 
-// beginAnew drops what a restore has brought of the plan in the backup: its status, and its request for a run.
+// beginAnew drops what a restore has brought of the plan in the backup: how far it was, and its request for a run.
 func (a *Activities) beginAnew(ctx context.Context, step contract.PlanStep, plan *holdfastv1alpha1.BackupPlan) (*Objects, error) {
-	_, err := a.PatchStatus(ctx, plan, func() {
-		plan.Status = holdfastv1alpha1.BackupPlanStatus{
-			UID: plan.UID, HandledRunNow: holdfastv1alpha1.RequestedRun(plan.Annotations),
-		}
-	})
+	_, err := a.PatchStatus(ctx, plan, func() { plan.Status = begunAnew(plan) })
 	if err != nil && !errors.Is(err, activities.ErrGone) {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"errors"
 	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -222,7 +223,8 @@ func TestARequestedRunIsRefusedAfterAMinute(t *testing.T) {
 	assert.Equal(t, "1", s.status().HandledRunNow)
 }
 
-// A restore brings the plan that is in the backup, with its request for a run, and its status if that was requested.
+// A restore brings the plan that is in the backup, with its request for a run, and its status if that was requested: then this plan
+// continues that one, whose counts go on.
 func TestARestoredPlanBeginsAnew(t *testing.T) {
 	old := holdfastv1alpha1.BackupPlanStatus{
 		UID: "uid-old", ObservedGeneration: 1, HandledRunNow: "1", Counts: holdfastv1alpha1.Counts{Good: 9},
@@ -241,7 +243,8 @@ func TestARestoredPlanBeginsAnew(t *testing.T) {
 		now := s.status()
 		assert.Equal(t, "2", now.HandledRunNow, title)
 		assert.EqualValues(t, "uid-"+minutely, now.UID, title)
-		assert.Zero(t, now.Counts, title)
+		assert.Equal(t, status.Counts, now.Counts, title)
+		assert.Equal(t, status.UID != "", slices.Contains(now.Continues, status.UID), title)
 		assert.Nil(t, now.LastGood, title)
 
 		writes := len(s.Writes())

@@ -8,6 +8,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/usage"
@@ -44,6 +45,8 @@ type Objects struct {
 	Keep *holdfastv1alpha1.Keep
 	// Backups are the NonAdminBackups with the plan's label and UID, whether it has made them or not.
 	Backups []Backup
+	// Returned are backups that came back from a bucket, and were made by a plan that this one continues.
+	Returned []Backup
 	// Drills are the RestoreDrills with the plan's label and UID, newest first. They are read only if the plan makes drills.
 	Drills []holdfastv1alpha1.RestoreDrill
 	// Paused says who has paused the plan.
@@ -83,7 +86,11 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 	if !planspec.IsDefault(o.Rules.Own, plan.Name, &plan.Spec) {
 		o.Keep = planspec.Keep(o.Rules.Plans, plan.Spec.Keep)
 	}
-	recorded, err := g.recorded(ctx, plan)
+	recorded, err := g.recorded(ctx, plan.UID)
+	if err != nil {
+		return nil, err
+	}
+	earlier, err := g.recorded(ctx, plan.Status.Continues...)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +101,13 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 	}
 	for i := range list.Items {
 		nab := &list.Items[i]
+		if returned := earlier[owner.SyncedFrom(nab)]; adoptable(returned, nab, plan) {
+			o.Returned = append(o.Returned, Backup{Object: nab, Velero: returned})
+		}
 		if nab.Annotations[holdfastv1alpha1.AnnotationPlanUID] != string(plan.UID) {
 			continue
 		}
-		made := Backup{Object: nab, Velero: recorded[owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))]}
-		made.Recorded = owner.Backup.Called(made.Velero, nab.Namespace, nab.Name)
+		made := g.made(nab, recorded)
 		made.Made = made.Recorded || slices.Contains(step.Made, contract.PlanBackup{Name: nab.Name, UID: string(nab.UID)})
 		if made.Made && !made.Recorded && made.state() == retention.Good {
 			if made.Lost, err = g.lost(ctx, nab); err != nil {
@@ -109,6 +118,21 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 	}
 	o.Drills, err = g.drills(ctx, plan)
 	return o, err
+}
+
+// made is a backup, and whether its Velero Backup says that the plan has made it. That of one that came back from a bucket has
+// the name of an earlier object's. It counts in an administrator's location alone: in others a tenant writes what it says.
+func (g *Gatherer) made(nab *oadpv1alpha1.NonAdminBackup, recorded map[string]*velerov1.Backup) Backup {
+	b := Backup{Object: nab}
+	own := owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
+	for _, name := range []string{own, owner.SyncedFrom(nab)} {
+		velero := recorded[name]
+		if owner.Backup.Called(velero, nab.Namespace, nab.Name) && (name == own || !owner.MayBeTenants(velero.Spec.StorageLocation)) {
+			b.Recorded, b.Velero = true, velero
+			return b
+		}
+	}
+	return b
 }
 
 // lost reads whether a backup that is not recorded yet has no Velero Backup: of the recorded ones that is known. Until its own
@@ -141,17 +165,19 @@ func (g *Gatherer) older(ctx context.Context, o *Objects) ([]string, error) {
 	return names, nil
 }
 
-// recorded are the Velero Backups that say that the plan has made them, by name.
-func (g *Gatherer) recorded(ctx context.Context, plan *holdfastv1alpha1.BackupPlan) (map[string]*velerov1.Backup, error) {
-	list := &velerov1.BackupList{}
-	err := g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace),
-		client.MatchingLabels{holdfastv1alpha1.LabelRecordedPlan: string(plan.UID)})
-	if err != nil {
-		return nil, fmt.Errorf("list Velero Backups of plan %s/%s: %w", plan.Namespace, plan.Name, err)
-	}
+// recorded are the Velero Backups that say that plans of these UIDs have made them, by name.
+func (g *Gatherer) recorded(ctx context.Context, uids ...types.UID) (map[string]*velerov1.Backup, error) {
 	recorded := map[string]*velerov1.Backup{}
-	for i := range list.Items {
-		recorded[list.Items[i].Name] = &list.Items[i]
+	for _, uid := range uids {
+		list := &velerov1.BackupList{}
+		err := g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace),
+			client.MatchingLabels{holdfastv1alpha1.LabelRecordedPlan: string(uid)})
+		if err != nil {
+			return nil, fmt.Errorf("list the Velero Backups of plan UID %s: %w", uid, err)
+		}
+		for i := range list.Items {
+			recorded[list.Items[i].Name] = &list.Items[i]
+		}
 	}
 	return recorded, nil
 }

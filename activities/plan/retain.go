@@ -55,9 +55,7 @@ func (a *Activities) recordMade(ctx context.Context, s *subject, b *Backup) (don
 	if err != nil || !exists || !owner.Backup.Called(made, nab.Namespace, nab.Name) {
 		return false, err
 	}
-	_, err = a.PatchObject(ctx, made, func() {
-		made.Labels[holdfastv1alpha1.LabelRecordedPlan] = string(s.Plan.UID)
-	})
+	_, err = a.PatchObject(ctx, made, func() { recordOn(made, s.Plan, dueOf(*b)) })
 	if err != nil {
 		return false, elsewhere(s, err)
 	}

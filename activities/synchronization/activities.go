@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/activities"
 	"holdfast.dev/holdfast/activities/buckets"
 	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/ledger"
 	"holdfast.dev/holdfast/k8s/owner"
@@ -247,6 +248,13 @@ func (r *synchronizing) create(ctx context.Context, made *velerov1.Backup, locat
 	gone, err := k8s.NamespaceTerminating(ctx, r.Client, nab.Namespace)
 	if err != nil || gone {
 		return err
+	}
+	if name := RecordedPlan(made); name != "" && PlanIsProven(made, location) {
+		plan := &holdfastv1alpha1.BackupPlan{}
+		if _, err := k8s.Get(ctx, r.Client, holdfastv1alpha1.KindBackupPlan, nab.Namespace, name, plan); err != nil {
+			return err
+		}
+		OfPlan(nab, made, name, string(plan.UID))
 	}
 	err = r.Client.Create(ctx, nab)
 	switch {

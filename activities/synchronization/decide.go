@@ -99,7 +99,7 @@ func broughtBack(made *velerov1.Backup) bool {
 }
 
 // NewBackup builds the NonAdminBackup for a Velero Backup for which Decide returns Make. Labels, annotations and deletion
-// requests of the store are not copied.
+// requests of the store are not copied, but for what says that it is a run of a plan: see OfPlan.
 func NewBackup(made *velerov1.Backup, location *Location) *oadpv1alpha1.NonAdminBackup {
 	key, _ := owner.Backup.Proven(made)
 	spec := made.Spec.DeepCopy()

@@ -22,6 +22,7 @@ func TestSamplesAreWhatTheirKindsTake(t *testing.T) {
 		"RoleBinding/storage-approvers", "Secret/own-credentials", "NonAdminBackupStorageLocation/own",
 		"NonAdminRestore/undo", "Secret/fdb-backup-credentials", "FoundationDBBackup/sample",
 		"FoundationDBRestore/sample-restore", "FoundationDBDrill/sample-drill", "BackupPlan/nightly", "RestoreDrill/weekly",
+		"Schedule/recovery-tenants", "Schedule/recovery-labelled", "Schedule/recovery-approvals",
 	}, samples.ids())
 	for _, o := range samples.ofKind("NonAdminBackup") {
 		assert.Empty(t, o.GetNamespace(), "the tenant gives it")

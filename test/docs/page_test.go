@@ -23,10 +23,12 @@ type page struct {
 
 // block is a block between fences.
 type block struct {
-	where    string // for people
-	language string
-	text     string
-	mark     mark
+	where string // for people
+	// part and section are the headings of the second and third level above it.
+	part, section string
+	language      string
+	text          string
+	mark          mark
 }
 
 // mark is what comments say of a block: CONTRIBUTING.md, Style, has their form.
@@ -86,7 +88,8 @@ type parser struct {
 	pending mark   // of what comes next
 	open    *block // nil between blocks
 	indent  string // of the open block
-	inParts bool   // a heading of the second level was there
+	part    string // the last heading of the second level
+	section string // and of the third, below it
 }
 
 func parse(path, content string) (page, error) {
@@ -117,17 +120,26 @@ func (p *parser) line(number int, line string) error {
 			p.pending.runBy, p.pending.notRun = p.whole.runBy, p.whole.notRun
 		}
 		p.indent = fenced[1]
-		p.open = &block{where: fmt.Sprintf("%s:%d", p.path, number), language: fenced[2], mark: p.pending}
+		p.open = &block{
+			where: fmt.Sprintf("%s:%d", p.path, number), part: p.part, section: p.section, language: fenced[2], mark: p.pending,
+		}
 		p.pending = mark{}
 	case strings.HasPrefix(strings.TrimSpace(line), "<!--"):
 		return p.pending.add(line)
 	case p.pending != mark{}:
-		if p.inParts {
+		if p.part != "" {
 			return errors.New("the mark above stands neither before a block nor at the top of the page")
 		}
 		p.whole, p.pending = p.pending, mark{}
 	}
-	p.inParts = p.inParts || (p.open == nil && strings.HasPrefix(line, "## "))
+	if p.open != nil {
+		return nil
+	}
+	if part, is := strings.CutPrefix(line, "## "); is {
+		p.part, p.section = part, ""
+	} else if section, is := strings.CutPrefix(line, "### "); is {
+		p.section = section
+	}
 	return nil
 }
 
@@ -178,10 +190,10 @@ func TestAPageHasBlocksWithTheirMarks(t *testing.T) {
 	require.NoError(t, err)
 	const whole = "test/some TestSome"
 	assert.Equal(t, []block{
-		{where: "docs/a.md:9", language: "sh", text: "kubectl get nab\nkubectl get nar", mark: mark{runBy: whole}},
-		{where: "docs/a.md:15", language: "text", text: "NAME   AGE", mark: mark{runBy: whole, prints: true}},
-		{where: "docs/a.md:22", language: "console", text: "$ tcld login\n  Hello.", mark: mark{notRun: "needs a cloud"}},
-		{where: "docs/a.md:28", language: "yaml", text: "spec: {}", mark: mark{runBy: whole, file: "backup.yaml"}},
+		{where: "docs/a.md:9", part: "First", language: "sh", text: "kubectl get nab\nkubectl get nar", mark: mark{runBy: whole}},
+		{where: "docs/a.md:15", part: "First", language: "text", text: "NAME   AGE", mark: mark{runBy: whole, prints: true}},
+		{where: "docs/a.md:22", part: "First", language: "console", text: "$ tcld login\n  Hello.", mark: mark{notRun: "needs a cloud"}},
+		{where: "docs/a.md:28", part: "First", language: "yaml", text: "spec: {}", mark: mark{runBy: whole, file: "backup.yaml"}},
 	}, read.blocks)
 	assert.Equal(t, "kubectl get nab\nkubectl get nar", read.blocks[0].commands())
 	assert.Empty(t, read.blocks[1].commands())

@@ -49,7 +49,7 @@ func newReader(t *testing.T) *reader {
 	t.Cleanup(r.Stop)
 	r.ReportFailure(t)
 	t.Cleanup(func() { r.reportPods(t) })
-	for _, name := range []string{tools.Kubectl, tools.Temporal} {
+	for _, name := range []string{tools.Kubectl, tools.Temporal, tools.Velero} {
 		require.NoError(t, os.Symlink(r.Binary(name), filepath.Join(r.bin, name)))
 	}
 	require.NoError(t, os.CopyFS(filepath.Join(r.folder, "deploy"), os.DirFS(filepath.Join(checkout(t), "deploy"))))

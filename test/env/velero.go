@@ -178,9 +178,16 @@ func (e *Env) veleroSecret() *unstructured.Unstructured {
 // withoutInformerCache: with it one file in a tenant's bucket has Velero 1.18 wait for ever, and everybody's restores with it.
 const withoutInformerCache = "--disable-informer-cache"
 
-// veleroDeployment stands for the server, which is no pod here: a restore asks for a Deployment of this name.
-func (e *Env) veleroDeployment() *unstructured.Unstructured {
+// veleroArgs are those that its Deployment has in any case.
+func veleroArgs() []any { return []any{"server", withoutInformerCache} }
+
+// veleroDeployment stands for the server, which is no pod here: a restore reads a Deployment of this name.
+func (e *Env) veleroDeployment(more ...string) *unstructured.Unstructured {
 	labels := map[string]any{"app": "velero"}
+	args := veleroArgs()
+	for _, arg := range more {
+		args = append(args, arg)
+	}
 	return object("apps/v1", "Deployment", OADPNamespace, "velero", map[string]any{
 		"spec": map[string]any{
 			"replicas": int64(0),
@@ -188,7 +195,7 @@ func (e *Env) veleroDeployment() *unstructured.Unstructured {
 			"template": map[string]any{
 				"metadata": map[string]any{"labels": labels},
 				"spec": map[string]any{"containers": []any{map[string]any{
-					"name": "velero", "image": "velero", "args": []any{"server", withoutInformerCache},
+					"name": "velero", "image": "velero", "args": args,
 				}}},
 			},
 		},

@@ -41,6 +41,12 @@ func Make(t testing.TB, stack *env.Env, name, tenant string, configMaps int) *Na
 	t.Helper()
 	require.NoError(t, stack.CreateTenant(t.Context(), name, tenant))
 	require.NoError(t, stack.Seed(t.Context(), name, configMaps))
+	return Of(t, stack, name, tenant)
+}
+
+// Of is a tenant's namespace that exists.
+func Of(t testing.TB, stack *env.Env, name, tenant string) *Namespace {
+	t.Helper()
 	n := &Namespace{Env: stack, T: t, Name: name}
 	n.Admin, n.Tenant = n.clientOf(env.Admin), n.clientOf(tenant)
 	return n
@@ -72,11 +78,16 @@ func Await(t testing.TB, try func(context.Context) error) {
 // BackUp creates a NonAdminBackup without volumes, into a location of the tenant's unless that is empty.
 func (n *Namespace) BackUp(name, location string) {
 	n.T.Helper()
+	n.BackUpWith(name, velerov1.BackupSpec{StorageLocation: location})
+}
+
+// BackUpWith creates a NonAdminBackup of that spec, without volumes.
+func (n *Namespace) BackUpWith(name string, spec velerov1.BackupSpec) {
+	n.T.Helper()
+	spec.SnapshotVolumes, spec.DefaultVolumesToFsBackup = ptr.To(false), ptr.To(false)
 	require.NoError(n.T, n.Tenant.Create(n.T.Context(), &oadpv1alpha1.NonAdminBackup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: name},
-		Spec: oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &velerov1.BackupSpec{
-			StorageLocation: location, SnapshotVolumes: ptr.To(false), DefaultVolumesToFsBackup: ptr.To(false),
-		}},
+		Spec:       oadpv1alpha1.NonAdminBackupSpec{BackupSpec: &spec},
 	}))
 }
 

@@ -42,6 +42,11 @@ const (
 	// LabelRecordedPlan on a Velero Backup is the UID of the BackupPlan that made its NonAdminBackup. Tenants cannot write it: it
 	// decides what a plan's retention may delete.
 	LabelRecordedPlan = "holdfast.dev/recorded-plan-uid"
+	// AnnotationRecordedPlan beside it is the name of that BackupPlan. Velero stores both with the backup: by them a plan that was
+	// restored finds its backups.
+	AnnotationRecordedPlan = "holdfast.dev/recorded-plan"
+	// AnnotationRecordedDue beside it is when the backup was due, in RFC 3339 and UTC.
+	AnnotationRecordedDue = "holdfast.dev/recorded-due"
 	// AnnotationDigests on a Velero Backup says whether Holdfast has recorded digests of its objects: DigestsDue, DigestsRecorded,
 	// or why there are none.
 	AnnotationDigests = "holdfast.dev/digests"

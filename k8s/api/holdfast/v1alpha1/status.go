@@ -86,9 +86,20 @@ const (
 
 // BackupPlanStatus is what is known about a plan.
 type BackupPlanStatus struct {
-	// uid is the UID of the plan that the status is of. A restore may bring the status of another plan, which is dropped.
+	// uid is the UID of the plan that the status is of. A restore may bring the status of another plan: this one then continues it.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
+
+	// continues are the UIDs of plans whose backups this one takes up when they come back from a bucket, because it was restored
+	// with their status, newest last. At most 5.
+	// +optional
+	// +listType=atomic
+	Continues []types.UID `json:"continues,omitempty"`
+
+	// held are the names of the plan's backups with label holdfast.dev/hold. At most 100.
+	// +optional
+	// +listType=atomic
+	Held []string `json:"held,omitempty"`
 
 	// observedGeneration is the generation of the spec that the status is about.
 	// +optional
