@@ -59,10 +59,12 @@ func reportCommand() *cobra.Command {
 		"how long before now the report begins; plans keep the runs of 31 days")
 	command.Flags().StringVar(&flags.title, "cluster-name", "default", "name of the cluster in the report")
 	command.Flags().StringArrayVar(&flags.contexts, "context", nil,
-		"context of the kubeconfig, or CLUSTER-ID=CONTEXT; given several times, the report is of all these clusters")
+		"context of the kubeconfig, or CLUSTER-ID=CONTEXT where the name of the context is not the cluster's ID; given several\n"+
+			"times, the report is of all these clusters; --cluster-id is for a report without it")
 	return command
 }
 
+// validate reads the contexts, too.
 func (f *reportFlags) validate(given func(flag string) bool) error {
 	if !slices.Contains(report.Formats, f.format) {
 		return errors.New("--output: must be " + strings.Join(report.Formats, ", "))
@@ -70,10 +72,8 @@ func (f *reportFlags) validate(given func(flag string) bool) error {
 	if f.since < time.Hour {
 		return errors.New("--since: must be a duration of at least 1h")
 	}
-	for _, flag := range []string{"cluster-name", "cluster-id"} {
-		if len(f.contexts) > 1 && given(flag) {
-			return fmt.Errorf("--%s: must not be given with several clusters: name each by --context CLUSTER-ID=CONTEXT", flag)
-		}
+	if len(f.contexts) > 1 && given("cluster-name") {
+		return errors.New("--cluster-name: must not be given with several clusters: name each by --context CLUSTER-ID=CONTEXT")
 	}
 	return cmp.Or(f.validateContexts(), f.Validate())
 }
@@ -81,12 +81,11 @@ func (f *reportFlags) validate(given func(flag string) bool) error {
 func (f *reportFlags) validateContexts() error {
 	clusters, contexts := map[string]bool{}, map[string]bool{}
 	for _, each := range f.contexts {
-		named, context := contextOf(each)
-		id := cmp.Or(named, context)
+		id, context := contextOf(each)
 		switch {
 		case context == "":
 			return fmt.Errorf("--context %q: must be CONTEXT or CLUSTER-ID=CONTEXT", each)
-		case (len(f.contexts) > 1 || named != "") && !process.ValidClusterID(id):
+		case !process.ValidClusterID(id):
 			return fmt.Errorf("--context %q: must be CLUSTER-ID=CONTEXT, with an ID of %s", each, process.ClusterIDFormat)
 		case clusters[id]:
 			return fmt.Errorf("--context %q: must not be given twice for cluster %s", each, id)
@@ -98,34 +97,34 @@ func (f *reportFlags) validateContexts() error {
 	return nil
 }
 
-// contextOf reads a value of --context. The ID is empty if none is given.
+// contextOf reads a value of --context. Without an ID in it the context's name is the cluster's ID.
 func contextOf(flag string) (id, context string) {
 	if id, context, both := strings.Cut(flag, "="); both {
 		return id, context
 	}
-	return "", flag
+	return flag, flag
 }
 
 // sources are the clusters of all contexts; without one, that of the current context. titled: --cluster-name is given.
 func (f *reportFlags) sources(titled bool) []report.Source {
-	given := f.contexts
-	if len(given) == 0 {
-		given = []string{""}
+	if len(f.contexts) == 0 {
+		return []report.Source{f.source(f.title, f.ClusterID, "")}
 	}
 	var sources []report.Source
-	for _, each := range given {
-		named, context := contextOf(each)
-		id, title := cmp.Or(named, f.ClusterID), f.title
-		if len(given) > 1 {
-			id = cmp.Or(named, context)
+	for _, each := range f.contexts {
+		id, context := contextOf(each)
+		title := id
+		if titled {
+			title = f.title
 		}
-		if len(given) > 1 || (named != "" && !titled) {
-			title = id
-		}
-		sources = append(sources, report.Source{
-			Name: title, Scope: velero.QuotaScope{ClusterID: id, OADPNamespace: f.OADPNamespace},
-			Open: func() (client.Client, error) { return f.KubernetesOf(context) },
-		})
+		sources = append(sources, f.source(title, id, context))
 	}
 	return sources
+}
+
+func (f *reportFlags) source(title, id, context string) report.Source {
+	return report.Source{
+		Name: title, Scope: velero.QuotaScope{ClusterID: id, OADPNamespace: f.OADPNamespace},
+		Open: func() (client.Client, error) { return f.KubernetesOf(context) },
+	}
 }

@@ -31,7 +31,7 @@ func (a *Activities) Register(registry worker.ActivityRegistry) {
 	activities.Register(registry, contract.InspectWorker, a.Inspect)
 }
 
-// Inspect asks the API server for its version. An API server that does not answer in a second is a problem in the result, and
+// Inspect reads the API server's version. An API server that does not answer in a second is a problem in the result, and
 // no error: the heartbeat is to say so.
 func (a *Activities) Inspect(ctx context.Context, _ contract.HeartbeatInput) (contract.WorkerState, error) {
 	state := contract.WorkerState{Version: a.Version, Build: a.Build}

@@ -2,8 +2,8 @@ package plan_test
 
 import (
 	"errors"
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 

@@ -37,7 +37,8 @@ func begunAnew(p *holdfastv1alpha1.BackupPlan) holdfastv1alpha1.BackupPlanStatus
 		return status
 	}
 	status.Counts, status.LastVerified, status.Held = before.Counts, before.LastVerified, before.Held
-	uids := append(slices.DeleteFunc(slices.Clone(before.Continues), func(uid types.UID) bool { return uid == before.UID }), before.UID)
+	known := func(uid types.UID) bool { return uid == before.UID }
+	uids := append(slices.DeleteFunc(slices.Clone(before.Continues), known), before.UID)
 	status.Continues = uids[max(0, len(uids)-maxContinues):]
 	return status
 }
@@ -63,9 +64,9 @@ func held(o *Objects) []string {
 	return names[max(0, len(names)-maxHeld):]
 }
 
-// adoptable: the Velero Backup came back from an administrator's bucket, and says that a plan of this name has made it, which this
-// plan continues: it was found by that plan's UID. In a tenant's bucket anyone with its key can write that, and the plan would
-// delete for it good backups that lie elsewhere.
+// adoptable: the Velero Backup came back from an administrator's bucket, and says that a plan of this name has made it, which
+// this plan continues: it was found by that plan's UID. In a tenant's bucket anyone with its key can write that, and the plan
+// would delete for it good backups that lie elsewhere.
 func adoptable(made *velerov1.Backup, nab *oadpv1alpha1.NonAdminBackup, plan *holdfastv1alpha1.BackupPlan) bool {
 	if made == nil || !owner.Backup.Called(made, nab.Namespace, nab.Name) || owner.MayBeTenants(made.Spec.StorageLocation) {
 		return false

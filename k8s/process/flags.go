@@ -62,7 +62,7 @@ func FromEnvironment(flags *pflag.FlagSet) error {
 	flags.VisitAll(func(flag *pflag.Flag) {
 		name := "HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 		value, set := os.LookupEnv(name)
-		if !set || flag.Changed || first != nil {
+		if !set || flag.Changed || first != nil || flag.Name == "help" || flag.Name == "version" {
 			return
 		}
 		if err := flags.Set(flag.Name, value); err != nil {

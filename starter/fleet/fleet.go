@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"holdfast.dev/holdfast/k8s/process"
+	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/starter/operator"
 	"holdfast.dev/holdfast/starter/terminal"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -27,6 +29,8 @@ const (
 	SilentAfter = 3 * contract.HeartbeatInterval
 	// counts is how many clusters' workflows are counted at a time.
 	counts = 8
+	// maxCell is how long what a heartbeat says may be in the table, in bytes: a tenant's names may have 253.
+	maxCell = 60
 )
 
 // Clusters are those of a Temporal namespace, sorted by their IDs.
@@ -49,7 +53,7 @@ type Cluster struct {
 
 // Read lists the clusters' heartbeats, and counts their workflows.
 func Read(ctx context.Context, temporal client.Client, memo converter.DataConverter, now time.Time) (*Clusters, error) {
-	fleet := &Clusters{Clusters: []Cluster{}}
+	found := runs{}
 	request := &workflowservice.ListWorkflowExecutionsRequest{
 		Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.KindHeartbeat.Workflow),
 	}
@@ -59,15 +63,16 @@ func Read(ctx context.Context, temporal client.Client, memo converter.DataConver
 			return nil, fmt.Errorf("list the heartbeats in Temporal: %w", err)
 		}
 		for _, execution := range answer.Executions {
-			if cluster := clusterOf(execution, memo, now); process.ValidClusterID(cluster.ID) { // else somebody else's workflow
-				fleet.Clusters = append(fleet.Clusters, cluster)
-			}
+			found.add(execution)
 		}
 		if request.NextPageToken = answer.NextPageToken; len(request.NextPageToken) == 0 {
 			break
 		}
 	}
-	slices.SortFunc(fleet.Clusters, func(a, b Cluster) int { return strings.Compare(a.ID, b.ID) })
+	fleet := &Clusters{Clusters: []Cluster{}}
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		fleet.Clusters = append(fleet.Clusters, clusterOf(id, found[id], memo, now))
+	}
 	fleet.count(ctx, temporal)
 	return fleet, nil
 }
@@ -97,8 +102,21 @@ func (f *Clusters) count(ctx context.Context, temporal client.Client) {
 	_ = group.Wait() // each cluster has its own
 }
 
-func clusterOf(execution *workflowpb.WorkflowExecutionInfo, memo converter.DataConverter, now time.Time) Cluster {
-	id, _ := strings.CutSuffix(execution.GetExecution().GetWorkflowId(), "/"+contract.KindHeartbeat.ID)
+// runs are the runs of heartbeats by their clusters' IDs. Of two runs, which visibility may list where one continues the other,
+// the later one counts. A workflow with another ID is somebody else's.
+type runs map[string]*workflowpb.WorkflowExecutionInfo
+
+func (r runs) add(run *workflowpb.WorkflowExecutionInfo) {
+	id, is := strings.CutSuffix(run.GetExecution().GetWorkflowId(), "/"+contract.KindHeartbeat.ID)
+	if !is || !process.ValidClusterID(id) {
+		return
+	}
+	if known := r[id]; known == nil || known.GetStartTime().AsTime().Before(run.GetStartTime().AsTime()) {
+		r[id] = run
+	}
+}
+
+func clusterOf(id string, execution *workflowpb.WorkflowExecutionInfo, memo converter.DataConverter, now time.Time) Cluster {
 	cluster := Cluster{ID: id}
 	payload, there := execution.GetMemo().GetFields()[contract.MemoHeartbeat]
 	if !there {
@@ -119,6 +137,9 @@ func clusterOf(execution *workflowpb.WorkflowExecutionInfo, memo converter.DataC
 		return cluster
 	}
 	var problems []string
+	if age := heartbeat.At.Sub(now); age > SilentAfter {
+		problems = append(problems, fmt.Sprintf("the clocks differ: its heartbeat is of %s from now", duration.HumanDuration(age)))
+	}
 	for _, problem := range []string{heartbeat.Watcher.Problem, heartbeat.Worker.Problem} {
 		if problem != "" {
 			problems = append(problems, problem)
@@ -141,7 +162,7 @@ func (f *Clusters) Print(out io.Writer) error {
 			if c.Heartbeat == nil {
 				return "unknown"
 			}
-			return terminal.Printable(value(c.Heartbeat))
+			return terminal.Printable(shorten.Text(value(c.Heartbeat), maxCell))
 		})
 	}
 	return operator.PrintRows(out, []operator.Column[Cluster]{

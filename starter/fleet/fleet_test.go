@@ -127,6 +127,24 @@ func TestTheFleetIsShownAsItsHeartbeatsSay(t *testing.T) {
 	assert.Contains(t, lines[2], `refused\nhere`, "on its line")
 }
 
+// Who has access to Temporal can start workflows of any ID. Where one run continues another, visibility may list both.
+func TestAClusterIsShownOnce(t *testing.T) {
+	stranger, earlier, later := beat(t, "west", nil), beat(t, "west", nil), beat(t, "west", &contract.Heartbeat{
+		At: now.Add(time.Hour), Watcher: contract.WatcherState{Version: strings.Repeat("v", 200)},
+	})
+	stranger.Execution.WorkflowId = "west"
+	later.StartTime = timestamppb.New(now.Add(-time.Minute))
+	for _, listed := range [][]*workflowpb.WorkflowExecutionInfo{{stranger, earlier, later}, {later, stranger, earlier}} {
+		found, err := read(t, &server{beats: listed})
+		require.NoError(t, err)
+		require.Len(t, found.Clusters, 1)
+		assert.Equal(t, "the clocks differ: its heartbeat is of 60m from now", found.Clusters[0].Problem)
+		var table bytes.Buffer
+		require.NoError(t, found.Print(&table))
+		assert.NotContains(t, table.String(), strings.Repeat("v", 100))
+	}
+}
+
 func TestAFleetWithoutClusters(t *testing.T) {
 	found, err := read(t, &server{})
 	require.NoError(t, err)

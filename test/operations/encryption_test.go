@@ -33,6 +33,7 @@ import (
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/codec"
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // keyFolder is a folder of payload keys.
@@ -123,6 +124,25 @@ func TestNothingIsReadableInTemporal(t *testing.T) {
 	assert.Positive(t, keys["key-1"])
 	assert.Zero(t, keys[""], "payloads in clear")
 	s.assertUnreadable(nab, described)
+	heartbeat := s.memoOfHeartbeat()
+	assert.NotContains(t, string(heartbeat.Data), "version")
+	assert.Equal(t, codec.Encoding, string(heartbeat.Metadata[converter.MetadataEncoding]))
+}
+
+// memoOfHeartbeat waits until the cluster's heartbeat is recorded, and returns it as it is stored.
+func (s *scene) memoOfHeartbeat() (memo *commonpb.Payload) {
+	s.t.Helper()
+	eventually.Succeeds(s.t, patience, func() error {
+		described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), contract.HeartbeatID(s.cluster), "")
+		if err != nil {
+			return err
+		}
+		if memo = described.WorkflowExecutionInfo.Memo.GetFields()[contract.MemoHeartbeat]; memo == nil {
+			return errors.New("no heartbeat is recorded")
+		}
+		return nil
+	})
+	return memo
 }
 
 // Without its key a workflow stands still, and says why; with the key it goes on.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast.dev/holdfast/workflows/call"
@@ -37,14 +38,14 @@ func Workflow(ctx workflow.Context, in contract.HeartbeatInput, options call.Opt
 	return workflow.NewContinueAsNewError(ctx, contract.KindHeartbeat.Workflow, in)
 }
 
-// newest waits for a signal, and returns the last one that is there.
-func newest(ctx workflow.Context, signals workflow.ReceiveChannel) contract.WatcherState {
-	var last contract.WatcherState
-	signals.Receive(ctx, &last)
-	for signals.Len() > 0 {
+// newest waits for a signal, and returns the last one that is there and can be decoded, of which nothing else has a part.
+func newest(ctx workflow.Context, signals workflow.ReceiveChannel) (last contract.WatcherState) {
+	for found := false; !found || signals.Len() > 0; {
+		var signal converter.RawValue
+		signals.Receive(ctx, &signal)
 		var next contract.WatcherState
-		if signals.ReceiveAsync(&next) { // skips what cannot be decoded
-			last = next
+		if err := converter.GetDefaultDataConverter().FromPayload(signal.Payload(), &next); err == nil {
+			last, found = next, true
 		}
 	}
 	return last

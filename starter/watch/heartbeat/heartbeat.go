@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// again is how soon a heartbeat is tried again that was not sent.
-	again = 5 * time.Second
+	// filled is how soon the caches are counted again that were not filled, and again how soon a heartbeat is that was not sent.
+	filled = 5 * time.Second
+	again  = 30 * time.Second
 	// maxProblem is how long a problem may be, in bytes: it is shown in a column.
 	maxProblem = 200
 )
@@ -56,7 +57,7 @@ func (s *Sender) Run(ctx context.Context) {
 func (s *Sender) next(ctx context.Context) time.Duration {
 	census := s.Census()
 	if census == nil {
-		return again
+		return filled
 	}
 	if err := s.Heartbeats.Send(ctx, s.state(census)); err != nil {
 		s.Log.Warn("cannot send the heartbeat, will retry", zap.Error(err))

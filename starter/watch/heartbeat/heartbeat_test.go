@@ -42,7 +42,7 @@ func TestAHeartbeatSaysWhatTheCachesHold(t *testing.T) {
 		Heartbeats: to, Version: "v1", Census: func() *metrics.Census { return counted }, Problem: func() string { return strings.Repeat("x", 500) },
 		Now: func() time.Time { return created.Add(time.Millisecond) }, Log: zap.NewNop(),
 	}
-	assert.Equal(t, again, sender.next(t.Context()), "the caches are not filled")
+	assert.Equal(t, filled, sender.next(t.Context()), "the caches are not filled")
 	assert.Empty(t, to.states)
 	counted = census
 	assert.Equal(t, contract.HeartbeatInterval, sender.next(t.Context()))

@@ -6,6 +6,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"holdfast.dev/holdfast/activities"
 	turns "holdfast.dev/holdfast/activities/queue"
@@ -92,8 +93,12 @@ func (l *locations) count(
 	return func(*oadpv1alpha1.NonAdminBackupStorageLocation) {}, nil
 }
 
-// unfinishedBackup: a deleted one waits for its tenant until the spec says what becomes of the data.
+// unfinishedBackup: a deleted one waits for its tenant until the spec says what becomes of the data. One without our finalizer is
+// kept by somebody else's.
 func unfinishedBackup(nab *oadpv1alpha1.NonAdminBackup) bool {
+	if released(nab, oadpv1alpha1.NabFinalizer) {
+		return false
+	}
 	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
 		return true
 	}
@@ -106,7 +111,12 @@ func unfinishedRestore(nar *oadpv1alpha1.NonAdminRestore) bool {
 	made := nar.Status.VeleroRestore
 	ended := made != nil && made.Status != nil && velero.Finished(made.Status.Phase) &&
 		(lifecycle.FinalizationPhase(nar) == "" || lifecycle.FinalPhase(nar) != "")
-	return !nar.DeletionTimestamp.IsZero() || underWay(nar, ended)
+	return !released(nar, oadpv1alpha1.NarFinalizer) && (!nar.DeletionTimestamp.IsZero() || underWay(nar, ended))
+}
+
+// released: the object is being deleted, and Holdfast has done its part.
+func released(object client.Object, finalizer string) bool {
+	return !object.GetDeletionTimestamp().IsZero() && !controllerutil.ContainsFinalizer(object, finalizer)
 }
 
 // underWay reports whether an object waits for Holdfast or Velero, and not for its tenant, who has to mend its spec. ended:
@@ -121,6 +131,8 @@ func underWay(object client.Object, ended bool) bool {
 	return true
 }
 
+// unfinishedDrill: what is left of a deleted one is cleaned up without it.
 func unfinishedDrill(drill *holdfastv1alpha1.RestoreDrill) bool {
-	return drill.Status.Phase != holdfastv1alpha1.DrillEnded && drill.Status.Phase != holdfastv1alpha1.DrillKept
+	phase := drill.Status.Phase
+	return drill.DeletionTimestamp.IsZero() && phase != holdfastv1alpha1.DrillEnded && phase != holdfastv1alpha1.DrillKept
 }

@@ -47,11 +47,15 @@ func TestABackupIsUnfinishedUntilNobodyButItsTenantHasToAct(t *testing.T) {
 		}}
 	}), "Velero does not know it any more")
 	assert.False(t, nab(oadpv1alpha1.NonAdminPhaseDeleting, "", func(nab *oadpv1alpha1.NonAdminBackup) {
-		nab.DeletionTimestamp = beingDeleted
+		nab.DeletionTimestamp, nab.Finalizers = beingDeleted, []string{oadpv1alpha1.NabFinalizer}
 	}), "its tenant has to say what becomes of the data")
 	assert.True(t, nab(oadpv1alpha1.NonAdminPhaseDeleting, "", func(nab *oadpv1alpha1.NonAdminBackup) {
 		nab.DeletionTimestamp, nab.Spec.ForceDeleteBackup = beingDeleted, true
+		nab.Finalizers = []string{oadpv1alpha1.NabFinalizer}
 	}))
+	assert.False(t, nab(oadpv1alpha1.NonAdminPhaseDeleting, "", func(nab *oadpv1alpha1.NonAdminBackup) {
+		nab.DeletionTimestamp, nab.Spec.DeleteBackup, nab.Finalizers = beingDeleted, true, []string{"example.com/keep"}
+	}), "a finalizer of its tenant's keeps it")
 }
 
 func TestARestoreIsUnfinishedUntilItIsFinalized(t *testing.T) {
@@ -69,8 +73,10 @@ func TestARestoreIsUnfinishedUntilItIsFinalized(t *testing.T) {
 	assert.False(t, unfinishedRestore(nar(velerov1.RestorePhaseCompleted, oadpv1alpha1.FinalizationPhaseCompleted)))
 	assert.False(t, unfinishedRestore(nar(velerov1.RestorePhaseFailed, "")), "there is nothing to finalize")
 	deleted := nar(velerov1.RestorePhaseCompleted, oadpv1alpha1.FinalizationPhaseCompleted)
-	deleted.DeletionTimestamp = beingDeleted
+	deleted.DeletionTimestamp, deleted.Finalizers = beingDeleted, []string{oadpv1alpha1.NarFinalizer}
 	assert.True(t, unfinishedRestore(deleted))
+	deleted.Finalizers = []string{"example.com/keep"}
+	assert.False(t, unfinishedRestore(deleted))
 }
 
 func TestADrillIsUnfinishedUntilItIsOverOrKept(t *testing.T) {
@@ -80,5 +86,7 @@ func TestADrillIsUnfinishedUntilItIsOverOrKept(t *testing.T) {
 		drill := &holdfastv1alpha1.RestoreDrill{}
 		drill.Status.Phase = phase
 		assert.Equal(t, want, unfinishedDrill(drill), phase)
+		drill.DeletionTimestamp = beingDeleted
+		assert.False(t, unfinishedDrill(drill), phase)
 	}
 }
