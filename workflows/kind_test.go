@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,5 +61,30 @@ func TestKindsAreToldApart(t *testing.T) {
 			assert.Empty(t, ids[kind.ID], "%s has the ID of %s", kind.Workflow, kind.ID)
 			ids[kind.ID] = kind.Workflow
 		}
+	}
+}
+
+// All names are as long as Kubernetes allows. Temporal's SQL stores hold 255 characters of an ID and of a search attribute.
+func TestEachKindFitsIntoEveryStore(t *testing.T) {
+	const column, beforeASchedule, afterItsWorkflows = 255, "temporal-sys-scheduler:", "-2026-08-01T12:00:00Z"
+	cluster := strings.Repeat("c", 63)
+	ref := contract.ObjectRef{
+		Namespace: strings.Repeat("n", 63), Name: strings.Repeat("o", 253), UID: "11111111-1111-1111-1111-111111111111",
+	}
+	for _, kind := range workflows.Kinds() {
+		id := contract.WorkflowID(cluster, kind.Kind, ref)
+		assert.LessOrEqual(t, len(id), column, kind.Workflow)
+		switch kind.Workflow {
+		case contract.KindPlan.Workflow:
+			assert.LessOrEqual(t, len(beforeASchedule+id), column, "the workflow of its Schedule")
+		case contract.KindPlanStart.Workflow:
+			assert.LessOrEqual(t, len(id+afterItsWorkflows), column, "what the Schedule starts")
+		}
+		assert.LessOrEqual(t, len(beforeASchedule+contract.ScheduleID(cluster, kind.Kind)), column, kind.Workflow)
+		assert.LessOrEqual(t, len(kind.TaskQueue(cluster)), column, kind.Workflow)
+		for key, value := range kind.Attributes(cluster, ref).GetUntypedValues() {
+			assert.LessOrEqual(t, len(value.(string)), column, "%s of %s", key.GetName(), kind.Workflow)
+		}
+		assert.LessOrEqual(t, len(kind.SummaryOf(ref.String())), 350, kind.Workflow)
 	}
 }
