@@ -50,13 +50,14 @@ func needsPostgres(t *testing.T) {
 	}
 }
 
-// onSharedStack returns the shared stack, with a namespace of the test's own.
+// onSharedStack returns the shared stack, whose cluster ID is as long as can be, with a namespace of the test's own.
 func onSharedStack(t *testing.T, namespace string) *rig {
 	t.Helper()
 	needsPostgres(t)
 	shared.once.Do(func() {
 		shared.env, shared.err = env.Start(t.Context(), env.Options{
-			Progress: os.Stdout, Holdfast: true, TemporalServer: true, VeleroArgs: []string{"--concurrent-backups=4"},
+			Progress: os.Stdout, Holdfast: true, ClusterID: longestCluster, TemporalServer: true,
+			VeleroArgs: []string{"--concurrent-backups=4"},
 		})
 	})
 	require.NoError(t, shared.err)
