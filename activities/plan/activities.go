@@ -96,9 +96,6 @@ func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subje
 	o.Paused = pausedBy(o.Plan.Spec.Paused, s.schedule.PausedByOperator)
 	used, err := a.used(ctx, o, s.judge)
 	s.judge = Judge(o, used, s.now)
-	if len(o.Returned) > 0 {
-		s.judge.wakeBy(s.now.Add(adoptAgain))
-	}
 	return s, err
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -22,6 +23,10 @@ const (
 	// maxAdopted is how many backups one activity adopts; adoptAgain is how soon the next one does.
 	maxAdopted = 20
 	adoptAgain = time.Second
+	// maxTried is how many it tries where the API server refuses some.
+	maxTried = 100
+	// backWithin is how long after a plan was restored a held backup is awaited that has not come back.
+	backWithin = 30 * 24 * time.Hour
 	// maxContinues and maxHeld bound the lists in the status.
 	maxContinues = 5
 	maxHeld      = 100
@@ -44,8 +49,8 @@ func begunAnew(p *holdfastv1alpha1.BackupPlan) holdfastv1alpha1.BackupPlanStatus
 }
 
 // held are the names of the backups that are held. One that may still come back stays in it, since no bucket holds its label.
-func held(o *Objects) []string {
-	var names []string
+func held(o *Objects, now time.Time) []string {
+	var names, awaited []string
 	there := map[string]bool{}
 	for _, b := range o.made() {
 		there[b.Object.Name] = true
@@ -53,15 +58,14 @@ func held(o *Objects) []string {
 			names = append(names, b.Object.Name)
 		}
 	}
-	if len(o.Plan.Status.Continues) > 0 {
-		for _, name := range o.Plan.Status.Held {
-			if !there[name] {
-				names = append(names, name)
-			}
-		}
+	if len(o.Plan.Status.Continues) > 0 && now.Sub(o.Plan.CreationTimestamp.Time) < backWithin {
+		awaited = slices.DeleteFunc(slices.Clone(o.Plan.Status.Held), func(name string) bool { return there[name] })
 	}
 	slices.Sort(names) // by when they were due
-	return names[max(0, len(names)-maxHeld):]
+	all := slices.Concat(awaited, names)
+	all = all[max(0, len(all)-maxHeld):]
+	slices.Sort(all)
+	return all
 }
 
 // adoptable: the Velero Backup came back from an administrator's bucket, and says that a plan of this name has made it, which
@@ -78,7 +82,7 @@ func adoptable(made *velerov1.Backup, nab *oadpv1alpha1.NonAdminBackup, plan *ho
 
 // adopt takes up what has come back of the plans that this one continues. What is left in s.Returned is adopted later.
 func (a *Activities) adopt(ctx context.Context, s *subject) error {
-	candidates := s.Returned
+	candidates := s.Returned[:min(len(s.Returned), maxTried)]
 	for s.Returned = nil; len(candidates) > 0; candidates = candidates[1:] {
 		if len(s.adopted) == maxAdopted {
 			s.Returned = candidates
@@ -86,12 +90,12 @@ func (a *Activities) adopt(ctx context.Context, s *subject) error {
 		}
 		b := candidates[0]
 		err := a.adoptOne(ctx, s, &b)
-		if apierrors.IsForbidden(err) || activities.Refused(err) { // a quota, an admission webhook: the plan goes on
+		if errors.Is(err, activities.ErrGone) || apierrors.IsConflict(err) {
+			return elsewhere(s, err)
+		}
+		if err != nil { // a quota, an admission webhook: the plan goes on, and a later pass tries again
 			activity.GetLogger(ctx).Warn("cannot adopt a backup of an earlier plan", "name", b.Object.Name, "error", err)
 			continue
-		}
-		if err != nil {
-			return elsewhere(s, err)
 		}
 		s.Backups = slices.DeleteFunc(s.Backups, func(known Backup) bool { return known.Object.UID == b.Object.UID })
 		s.Backups = append(s.Backups, b)
@@ -112,7 +116,11 @@ func (a *Activities) adoptOne(ctx context.Context, s *subject, b *Backup) error 
 	if err != nil {
 		return err
 	}
-	if _, err = a.PatchObject(ctx, b.Velero, func() { recordOn(b.Velero, s.Plan, dueOf(*b)) }); err != nil {
+	due, err := time.Parse(time.RFC3339, b.Velero.Annotations[holdfastv1alpha1.AnnotationRecordedDue])
+	if err != nil {
+		due = dueOf(*b)
+	}
+	if _, err = a.PatchObject(ctx, b.Velero, func() { recordOn(b.Velero, s.Plan, due) }); err != nil {
 		return err
 	}
 	b.Made, b.Recorded = true, true

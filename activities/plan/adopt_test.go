@@ -150,3 +150,23 @@ func TestAPlanAdoptsManyByAndBy(t *testing.T) {
 	s.refresh()
 	assert.EqualValues(t, 30, s.status().Counts.Stored)
 }
+
+// A backup that holds far less comes back first. It does not become the measure by which the full one is deleted.
+func TestWhatBackupsHoldIsJudgedOfAllThatComeBack(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) {
+		p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1, MinGood: new(int32(1))}
+		p.Status.UID = earlier
+		p.CreationTimestamp = metav1.NewTime(fake.PlanTime)
+	})
+	holding := func(items int) func(*velerov1.Backup) {
+		return func(b *velerov1.Backup) {
+			b.Status.Progress = &velerov1.BackupProgress{TotalItems: items, ItemsBackedUp: items}
+		}
+	}
+	s.comesBack("less", 2*time.Hour, holding(4))
+	assert.Empty(t, s.refresh().Delete)
+	s.comesBack("full", 3*time.Hour, holding(4000))
+	assert.Empty(t, s.refresh().Delete)
+	require.NotNil(t, s.status().Content)
+	assert.Equal(t, "full", s.status().Content.Usual[0].Name)
+}

@@ -34,6 +34,17 @@ func (o *Objects) goodRuns() []content.Run {
 	return runs
 }
 
+// judgeContent judges what the good backups hold. Those of an earlier plan come back in any order: as long as one of them is
+// stored, all are judged anew.
+func (o *Objects) judgeContent() *holdfastv1alpha1.Content {
+	before, stored := o.Plan.Status.Content, o.goodRuns()
+	earlier := func(run content.Run) bool { return run.Time.Before(&o.Plan.CreationTimestamp) }
+	if len(o.Plan.Status.Continues) > 0 && slices.ContainsFunc(stored, earlier) {
+		before = nil
+	}
+	return content.Judge(before, stored)
+}
+
 // content is what Velero has counted of a backup, as its NonAdminBackup shows it.
 func (b Backup) content() holdfastv1alpha1.RunContent {
 	status := &b.Object.Status

@@ -8,7 +8,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/usage"
@@ -86,11 +87,7 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 	if !planspec.IsDefault(o.Rules.Own, plan.Name, &plan.Spec) {
 		o.Keep = planspec.Keep(o.Rules.Plans, plan.Spec.Keep)
 	}
-	recorded, err := g.recorded(ctx, plan.UID)
-	if err != nil {
-		return nil, err
-	}
-	earlier, err := g.recorded(ctx, plan.Status.Continues...)
+	recorded, earlier, err := g.recorded(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -165,21 +162,34 @@ func (g *Gatherer) older(ctx context.Context, o *Objects) ([]string, error) {
 	return names, nil
 }
 
-// recorded are the Velero Backups that say that plans of these UIDs have made them, by name.
-func (g *Gatherer) recorded(ctx context.Context, uids ...types.UID) (map[string]*velerov1.Backup, error) {
-	recorded := map[string]*velerov1.Backup{}
-	for _, uid := range uids {
-		list := &velerov1.BackupList{}
-		err := g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace),
-			client.MatchingLabels{holdfastv1alpha1.LabelRecordedPlan: string(uid)})
-		if err != nil {
-			return nil, fmt.Errorf("list the Velero Backups of plan UID %s: %w", uid, err)
-		}
-		for i := range list.Items {
-			recorded[list.Items[i].Name] = &list.Items[i]
+// recorded are the Velero Backups that say that the plan has made them, and those of plans that it continues, by name.
+func (g *Gatherer) recorded(
+	ctx context.Context, plan *holdfastv1alpha1.BackupPlan,
+) (own, earlier map[string]*velerov1.Backup, err error) {
+	uids := []string{string(plan.UID)}
+	for _, uid := range plan.Status.Continues {
+		uids = append(uids, string(uid))
+	}
+	by, err := labels.NewRequirement(holdfastv1alpha1.LabelRecordedPlan, selection.In, uids)
+	if err != nil {
+		return nil, nil, fmt.Errorf("status of plan %s/%s: %w", plan.Namespace, plan.Name, err)
+	}
+	list := &velerov1.BackupList{}
+	err = g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace),
+		client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*by)})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list Velero Backups of plan %s/%s: %w", plan.Namespace, plan.Name, err)
+	}
+	own, earlier = map[string]*velerov1.Backup{}, map[string]*velerov1.Backup{}
+	for i := range list.Items {
+		made := &list.Items[i]
+		if made.Labels[holdfastv1alpha1.LabelRecordedPlan] == string(plan.UID) {
+			own[made.Name] = made
+		} else {
+			earlier[made.Name] = made
 		}
 	}
-	return recorded, nil
+	return own, earlier, nil
 }
 
 // phase is Velero's phase of a backup, or without one that of the NonAdminBackup. One that a quota holds back is not finished:

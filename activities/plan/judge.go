@@ -21,7 +21,6 @@ import (
 	"holdfast.dev/holdfast/k8s/shorten"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/plan"
-	"holdfast.dev/holdfast/workflows/plan/content"
 	"holdfast.dev/holdfast/workflows/plan/due"
 	"holdfast.dev/holdfast/workflows/plan/retention"
 )
@@ -56,7 +55,7 @@ type Judgement struct {
 func Judge(o *Objects, used map[string]string, now time.Time) Judgement {
 	var j Judgement
 	schedule := j.admit(o, now)
-	j.LastGood, j.Content = o.lastGood(), content.Judge(o.Plan.Status.Content, o.goodRuns())
+	j.LastGood, j.Content = o.lastGood(), o.judgeContent()
 	j.LastVerified = o.lastVerified()
 	if j.Refused == "" {
 		j.Gap = longestGap(schedule, now)

@@ -33,7 +33,7 @@ func apply(o *Objects, j Judgement, now time.Time) {
 	p := o.Plan
 	status := &p.Status
 	status.UID, status.ObservedGeneration = p.UID, p.Generation
-	status.Paused, status.Held = o.Paused, held(o)
+	status.Paused, status.Held = o.Paused, held(o, now)
 	applyReady(o, j)
 	applyObjective(p, j)
 	if j.Passed.Make.IsZero() && j.Refused == "" {

@@ -51,6 +51,9 @@ func (s *subject) view() contract.PlanView {
 	if wake := s.judge.Wake; !wake.IsZero() { // the extension may be the next that is due
 		v.WakeIn = max(0, wake.Sub(s.now))
 	}
+	if len(s.Returned) > 0 {
+		v.WakeIn = min(v.WakeIn, adoptAgain)
+	}
 	return v
 }
 

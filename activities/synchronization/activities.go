@@ -252,7 +252,7 @@ func (r *synchronizing) create(ctx context.Context, made *velerov1.Backup, locat
 	if name := RecordedPlan(made); name != "" && PlanIsProven(made, location) {
 		plan := &holdfastv1alpha1.BackupPlan{}
 		if _, err := k8s.Get(ctx, r.Client, holdfastv1alpha1.KindBackupPlan, nab.Namespace, name, plan); err != nil {
-			return err
+			plan.UID = "" // the plan itself writes it when it adopts the backup
 		}
 		OfPlan(nab, made, name, string(plan.UID))
 	}

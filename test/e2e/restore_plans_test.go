@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
@@ -60,7 +61,8 @@ defaultPlans:
 	now := x.awaitPlan(plan, "back, and begun anew", begunAnew(plan))
 	assert.Equal(t, plan.Spec, now.Spec)
 	assert.Equal(t, "1", now.Status.HandledRunNow, "the request was for the plan in the backup")
-	assert.Zero(t, now.Status.Counts)
+	assert.Equal(t, holdfastv1alpha1.Counts{Good: 1}, now.Status.Counts, "with its status it continues the plan in the backup")
+	assert.Equal(t, []types.UID{plan.UID}, now.Status.Continues)
 	assert.Nil(t, now.Status.LastGood)
 	assert.Nil(t, now.Status.LastRun)
 	assert.Empty(t, now.OwnerReferences)
@@ -69,7 +71,7 @@ defaultPlans:
 	}
 
 	x.patchPlan(now, `{"spec":{"paused":true},"metadata":{"annotations":{"holdfast.dev/run-now":"2"}}}`)
-	now = x.awaitPlan(now, "a run of its own", func(now *backupPlan) bool { return now.Status.Counts.Good == 1 })
+	now = x.awaitPlan(now, "a run of its own", func(now *backupPlan) bool { return now.Status.Counts.Good == 2 })
 	assert.Len(t, x.runs(plan), 2, "one of each plan")
 	over := x.awaitFinalized(x.restore("over", nab.Name, func(spec *velerov1.RestoreSpec) {
 		spec.ExistingResourcePolicy = velerov1.PolicyTypeUpdate
