@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/test/outage/least"
 )
 
-// What a backup costs in writes and events is the same on every machine: more than this is a change of the product. Two watchers are
-// deployed by default.
+// What a backup costs in writes and events is the same on every machine: more than this is a change of the product. Two watchers
+// are deployed by default. Profiles that need the same stack run on it too, as small as can be.
 func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real components (-short)")
@@ -34,6 +34,7 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	require.NoError(t, r.addWatcher(ctx))
 	of.name = "watched-by-two"
 	t.Run("two watchers", func(t *testing.T) { requireAsPromised(ctx, t, r, of) })
+	t.Run("profile long", func(t *testing.T) { requireALoadMeasured(ctx, t, r) })
 }
 
 // promised is what a backup may cost.
@@ -102,7 +103,7 @@ func TestSamplesAreSpread(t *testing.T) {
 }
 
 func TestUsageIsReadAsTheKernelWritesIt(t *testing.T) {
-	stat := "7 (a (b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 25 0 0 20 0 9 0 100 1 1"
+	stat := "7 (a (b) c) S 1 7 7 0 -1 4194560 1 0 0 0 150 20 3 2 20 0 9 0 100 1 1"
 	used, err := parseUsage([]byte(stat), []byte("Name:\ta\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"))
 	require.NoError(t, err)
 	assert.Equal(t, usage{CPUSeconds: 1.75, PeakMiB: 2}, used)

@@ -48,7 +48,13 @@ func startRig(ctx context.Context, watchers int, options env.Options) (*rig, err
 	if err != nil {
 		return nil, err
 	}
-	options.Progress, options.Holdfast, options.Audit = os.Stdout, true, true
+	options.Audit = true
+	return startRigAs(ctx, watchers, watcher, options)
+}
+
+// startRigAs is startRig with another environment of the watchers, and with a record of requests only if the options say so.
+func startRigAs(ctx context.Context, watchers int, watcher shipped, options env.Options) (*rig, error) {
+	options.Progress, options.Holdfast = os.Stdout, true
 	options.Without, options.WatchEnv = []string{env.S3, env.Velero}, watcher.environment()
 	stack, err := env.Start(ctx, options)
 	if err != nil {
@@ -93,11 +99,12 @@ func (r *rig) connect(ctx context.Context) error {
 		return err
 	}
 	location := &velerov1.BackupStorageLocation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: "default"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.OADPNamespace, Name: defaultLocation},
 		Spec: velerov1.BackupStorageLocationSpec{
 			Provider: "aws", Default: true,
 			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "bench"}},
 		},
+		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
 	}
 	if err := r.client.Create(ctx, location); err != nil {
 		return fmt.Errorf("create the default location: %w", err)
@@ -141,7 +148,7 @@ func newBackup(key types.NamespacedName, spec *velerov1.BackupSpec) *oadpv1alpha
 }
 
 func (r *rig) createBackup(ctx context.Context, key types.NamespacedName) error {
-	r.seen.begin(key)
+	r.seen.begin(key, time.Now())
 	return r.client.Create(ctx, newBackup(key, &velerov1.BackupSpec{}))
 }
 

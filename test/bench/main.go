@@ -5,7 +5,8 @@
 //
 // Profile hostile measures no cost but the watchers' memory: over thousands of backups, and some that were made to be large.
 // Profile plans measures how late the runs of thousands of plans are that are due in the same minute. Profile steps compares a
-// workflow of one step with an activity without a workflow.
+// workflow of one step with an activity without a workflow. Profile long creates backups for an hour, as many a second as a million a
+// day are, and deletes each after a while.
 //
 // Every burst has a stack of its own. The numbers to compare from run to run, and from machine to machine, are the counts
 // and ratios: writes, events and CPU time per backup. Seconds and rates depend on what else the machine does.
@@ -51,6 +52,7 @@ func main() {
 		"profile plans: how long after the first is made they are due; 0 for a second for each 8, and a minute")
 	flag.BoolVar(&of.plans.unchanged, "plans-unchanged", false,
 		"profile plans: restart over plans that nothing happens to: they are due half a day later")
+	of.long.flags()
 	flag.IntVar(&of.steps.steps, "steps", 300, "profile steps: steps of a round, in each way")
 	flag.IntVar(&of.steps.rounds, "steps-rounds", 3, "profile steps: rounds")
 	output := flag.String("json", "bench.json", "file for the numbers")
@@ -71,9 +73,10 @@ const (
 	profileHostile = "hostile"
 	profilePlans   = "plans"
 	profileSteps   = "steps"
-
-	profiles = profileCosts + ", " + profileHostile + ", " + profilePlans + " or " + profileSteps
+	profileLong    = "long"
 )
+
+var profiles = strings.Join([]string{profileCosts, profileHostile, profilePlans, profileSteps}, ", ") + " or " + profileLong
 
 // report is what bench prints, and writes as JSON.
 type report struct {
@@ -86,6 +89,7 @@ type report struct {
 	Hostile    *hostileReport `json:"hostile,omitempty"`
 	Plans      *plansReport   `json:"plans,omitempty"`
 	Steps      *stepsReport   `json:"steps,omitempty"`
+	Long       *longReport    `json:"long,omitempty"`
 }
 
 // plan is what is measured.
@@ -95,6 +99,7 @@ type plan struct {
 	hostile                             crowd
 	plans                               planLoad
 	steps                               stepsLoad
+	long                                steadyLoad
 }
 
 func (of plan) planLoad() planLoad {
@@ -115,6 +120,9 @@ func run(ctx context.Context, of plan, output string) error {
 		all.Plans, err = measurePlans(ctx, of.planLoad())
 	case profileSteps:
 		all.Steps, err = measureSteps(ctx, of.steps)
+	case profileLong:
+		of.long.namespaces = of.namespaces
+		all.Long, err = measureLong(ctx, of.long)
 	default:
 		err = fmt.Errorf("-profile: must be %s, not %q", profiles, of.profile)
 	}

@@ -23,6 +23,7 @@ type observer struct {
 	mutex   sync.Mutex
 	begun   map[types.NamespacedName]time.Time
 	settled map[types.NamespacedName]time.Time
+	deleted int
 }
 
 func startObserver(ctx context.Context, c client.WithWatch) (*observer, error) {
@@ -33,7 +34,11 @@ func startObserver(ctx context.Context, c client.WithWatch) (*observer, error) {
 	}
 	go func() {
 		for event := range watched.ResultChan() {
-			if nab, ok := event.Object.(*oadpv1alpha1.NonAdminBackup); ok {
+			nab, ok := event.Object.(*oadpv1alpha1.NonAdminBackup)
+			switch {
+			case ok && event.Type == watch.Deleted:
+				o.noteDeleted()
+			case ok:
 				o.note(client.ObjectKeyFromObject(nab), completed(nab))
 			}
 		}
@@ -60,10 +65,11 @@ func completed(nab *oadpv1alpha1.NonAdminBackup) bool {
 	return mirror != nil && mirror.Status != nil && mirror.Status.Phase == velerov1.BackupPhaseCompleted
 }
 
-func (o *observer) begin(key types.NamespacedName) {
+// begin notes from when on what becomes of a backup is measured.
+func (o *observer) begin(key types.NamespacedName, at time.Time) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.begun[key] = time.Now()
+	o.begun[key] = at
 }
 
 func (o *observer) note(key types.NamespacedName, completed bool) {
@@ -75,6 +81,35 @@ func (o *observer) note(key types.NamespacedName, completed bool) {
 	if _, known := o.settled[key]; completed && !known {
 		o.settled[key] = time.Now()
 	}
+}
+
+func (o *observer) noteDeleted() {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.deleted++
+}
+
+// counts returns how many backups were created, how many have their final status or had it, and how many are deleted.
+func (o *observer) counts() (created, settled, deleted int) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return len(o.begun), len(o.settled), o.deleted
+}
+
+// span is when a backup was asked for, and when its status showed Velero's completion.
+type span struct{ begun, settled time.Time }
+
+// settledBetween returns the backups that settled then, without the first moment.
+func (o *observer) settledBetween(from, until time.Time) map[types.NamespacedName]span {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	found := map[types.NamespacedName]span{}
+	for key, settled := range o.settled {
+		if settled.After(from) && !settled.After(until) {
+			found[key] = span{o.begun[key], settled}
+		}
+	}
+	return found
 }
 
 // times returns when a backup was asked for, and when its status showed Velero's completion.

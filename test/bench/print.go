@@ -22,6 +22,7 @@ func (r *report) print(out io.Writer) {
 	r.Hostile.print(out)
 	r.Plans.print(out)
 	r.Steps.print(out)
+	r.Long.print(out)
 	r.Expiries.print(out)
 }
 

@@ -86,6 +86,39 @@ func childrenOf(pid int) ([]int, error) {
 	return children, nil
 }
 
+// memory is what the processes have in memory now, in MiB. What several have in common counts once.
+func (r *rig) memory() (map[string]float64, error) {
+	all := map[string]float64{}
+	for _, name := range r.names() {
+		for _, process := range r.processesOf(name) {
+			pid := r.stack.Component(process).PID()
+			children, err := childrenOf(pid)
+			if err != nil {
+				return nil, err
+			}
+			for _, id := range append(children, pid) {
+				rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", id))
+				if err != nil && id == pid {
+					return nil, fmt.Errorf("memory of %s: %w", process, err)
+				}
+				all[name] += proportional(rollup)
+			}
+		}
+	}
+	return all, nil
+}
+
+// proportional reads the proportional set size from /proc/PID/smaps_rollup, in MiB; zero if there is none: the process has ended.
+func proportional(rollup []byte) float64 {
+	for line := range bytes.Lines(rollup) {
+		if value, found := bytes.CutPrefix(line, []byte("Pss:")); found {
+			kib, _ := strconv.ParseFloat(string(bytes.Fields(value)[0]), 64)
+			return kib / 1024
+		}
+	}
+	return 0
+}
+
 // plus is what two processes have used: the CPU time of both, and the higher of their peaks.
 func (u usage) plus(other usage) usage {
 	return usage{CPUSeconds: u.CPUSeconds + other.CPUSeconds, PeakMiB: max(u.PeakMiB, other.PeakMiB)}
@@ -106,15 +139,16 @@ func usageOf(pid int) (usage, error) {
 	return parseUsage(stat, status)
 }
 
-// parseUsage reads utime and stime from /proc/PID/stat, and VmHWM from /proc/PID/status; see proc(5).
+// parseUsage reads utime and stime from /proc/PID/stat, both also of children that have ended, and VmHWM from /proc/PID/status;
+// see proc(5).
 func parseUsage(stat, status []byte) (usage, error) {
 	end := bytes.LastIndexByte(stat, ')') // a name may hold spaces and parentheses
 	fields := bytes.Fields(stat[end+1:])
-	if end < 0 || len(fields) < 13 {
+	if end < 0 || len(fields) < 15 {
 		return usage{}, fmt.Errorf("unknown form of stat: %q", stat)
 	}
 	var ticks float64
-	for _, field := range fields[11:13] {
+	for _, field := range fields[11:15] {
 		value, err := strconv.ParseFloat(string(field), 64)
 		if err != nil {
 			return usage{}, fmt.Errorf("CPU time: %w", err)

@@ -71,6 +71,8 @@ type Options struct {
 	// TemporalServer runs Temporal as it is run in production instead of its development server: four services, history twice, on
 	// PostgreSQL. HOLDFAST_TEMPORAL=server in the environment sets it for every stack.
 	TemporalServer bool
+	// CountStatements, with TemporalServer, has PostgreSQL count the statements that it executes, for Env.TemporalDatabase.
+	CountStatements bool
 	// TemporalCertificates, with TemporalServer, is for how long the certificates of Temporal and its clients are valid at first;
 	// without TLS if 0. Env.RenewTemporalCertificates renews them.
 	TemporalCertificates time.Duration

@@ -160,7 +160,7 @@ func (s *search) objects(ctx context.Context) error {
 
 func (s *search) metrics(ctx context.Context) error {
 	for _, name := range []string{Worker, Watcher} {
-		page, err := readPage(ctx, "http://"+s.env.Component(name).Address(AddressMetrics)+"/metrics")
+		page, err := ReadPage(ctx, "http://"+s.env.Component(name).Address(AddressMetrics)+"/metrics")
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,8 @@ func (s *search) arguments(context.Context) error {
 	return nil
 }
 
-func readPage(ctx context.Context, address string) ([]byte, error) {
+// ReadPage returns what a component serves at an address.
+func ReadPage(ctx context.Context, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func (e *Env) startPostgres(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.server.Database = database
+	e.server.Database, database.CountStatements = database, e.options.CountStatements
 	_, err = e.launch(ctx, command{
 		name: Postgres, kind: Postgres, path: database.Program("postgres"), as: database.As, args: database.Args(),
 		addresses: map[string]string{"sql": address(port)}, ready: database.Ready,
@@ -130,6 +130,14 @@ func (e *Env) startPostgres(ctx context.Context) error {
 		again: 20,
 	})
 	return err
+}
+
+// TemporalDatabase is the database of Temporal's own server, nil without Options.TemporalServer.
+func (e *Env) TemporalDatabase() *temporalserver.Database {
+	if e.server == nil {
+		return nil
+	}
+	return e.server.Database
 }
 
 // SaveTemporal keeps a copy of Temporal's database, and returns what sets it back to that copy, with Temporal stopped meanwhile.

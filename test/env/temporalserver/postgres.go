@@ -1,6 +1,7 @@
 package temporalserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -62,6 +64,8 @@ type Database struct {
 	Password string
 	// As is the user of its programs, which refuse root; nil for the present one.
 	As *syscall.Credential
+	// CountStatements has the server load its own extension pg_stat_statements.
+	CountStatements bool
 
 	bin, dir string
 }
@@ -111,10 +115,28 @@ func (d *Database) Program(name string) string { return filepath.Join(d.bin, nam
 
 // Args are the arguments of the server, program postgres.
 func (d *Database) Args() []string {
-	return []string{
+	args := []string{
 		"-D", d.data(), "-p", strconv.Itoa(d.Port), "-c", "listen_addresses=" + loopback,
 		"-c", "unix_socket_directories=", "-c", "max_connections=300", "-c", "shared_buffers=256MB",
 	}
+	if d.CountStatements {
+		args = append(args, "-c", "shared_preload_libraries=pg_stat_statements")
+	}
+	return args
+}
+
+// Query runs SQL in a database and returns what it gives: a line for each row, fields separated by a bar.
+func (d *Database) Query(ctx context.Context, database, sql string) (string, error) {
+	cmd := exec.CommandContext(ctx, d.Program("psql"), //nolint:gosec // PostgreSQL's own
+		"--host", loopback, "--port", strconv.Itoa(d.Port), "--username", databaseUser, "--dbname", database,
+		"--no-psqlrc", "--no-align", "--tuples-only", "--set", "ON_ERROR_STOP=1", "--command", sql)
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+d.Password)
+	var said, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &problem
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("query database %s: %w: %s", database, err, problem.String())
+	}
+	return strings.TrimSpace(said.String()), nil
 }
 
 // Ready returns nil when the server accepts connections.
