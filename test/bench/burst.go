@@ -131,13 +131,14 @@ func (r *rig) stop() {
 func namespaceName(i int) string { return fmt.Sprintf("bench-%02d", i) }
 
 func (r *rig) createNamespaces(ctx context.Context, count int) error {
+	group, creating := errgroup.WithContext(ctx)
+	group.SetLimit(creators)
 	for i := range count {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceName(i)}}
-		if err := r.client.Create(ctx, namespace); err != nil {
-			return err
-		}
+		group.Go(func() error {
+			return r.client.Create(creating, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceName(i)}})
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 func newBackup(key types.NamespacedName, spec *velerov1.BackupSpec) *oadpv1alpha1.NonAdminBackup {

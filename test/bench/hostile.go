@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
@@ -17,7 +17,7 @@ import (
 
 const (
 	hostileNamespaces = 20
-	// hostilePatience bounds the whole profile.
+	// hostilePatience bounds the whole profile, but for what a flag has it wait.
 	hostilePatience = 20 * time.Minute
 	// hostileReady is how long a component may take to become ready among so many objects.
 	hostileReady = 15 * time.Minute
@@ -25,36 +25,63 @@ const (
 	catchesUp = time.Minute
 )
 
-// crowd is what the watchers see in profile hostile.
+// crowd is what the watchers see in profiles hostile and big.
 type crowd struct {
-	ordinary, large, watchers int
-	away                      time.Duration
+	ordinary, large, namespaces, watchers int
+	// away is how long the API server is away after the start. If rest is not 0, nothing happens for so long instead.
+	away, rest time.Duration
 	// stopMiB is where a watcher is killed; where the manifest's limit would have it killed if 0.
 	stopMiB float64
+	// memoryLimit is GOMEMLIMIT; the manifest's if empty.
+	memoryLimit string
+}
+
+func (c *crowd) hostileFlags() {
+	c.namespaces = hostileNamespaces
+	flag.IntVar(&c.ordinary, "hostile-ordinary", 30_000, "profile hostile: settled backups of ordinary size")
+	flag.IntVar(&c.large, "hostile-large", 1000, "profile hostile: backups of the largest size")
+	flag.IntVar(&c.watchers, "hostile-watchers", 2, "profile hostile: watchers")
+	flag.DurationVar(&c.away, "hostile-away", 20*time.Second, "profile hostile: how long the API server is away")
+	flag.Float64Var(&c.stopMiB, "hostile-stop-mib", 0,
+		"profile hostile: memory at which a watcher is killed; 0 for the limit of its Deployment")
+}
+
+func (c *crowd) bigFlags() {
+	flag.IntVar(&c.ordinary, "big-backups", 100_000, "profile big: settled backups")
+	flag.IntVar(&c.namespaces, "big-namespaces", 10_000, "profile big: namespaces that they are spread over")
+	flag.IntVar(&c.watchers, "big-watchers", 2, "profile big: watchers")
+	flag.DurationVar(&c.rest, "big-rest", 10*time.Minute, "profile big: how long nothing happens after the start")
+	flag.StringVar(&c.memoryLimit, "big-gomemlimit", "850MiB", "profile big: GOMEMLIMIT of a watcher")
+	flag.Float64Var(&c.stopMiB, "big-stop-mib", 1024, "profile big: memory at which a watcher is killed")
 }
 
 func (c crowd) check() error {
-	if c.ordinary < 0 || c.large < 0 || c.watchers < 1 || c.away < 0 {
-		return errors.New("-hostile-watchers: must be at least 1; the other numbers of profile hostile: must be at least 0")
+	if c.ordinary < 0 || c.large < 0 || c.watchers < 1 || c.namespaces < 1 || c.away < 0 || c.rest < 0 {
+		return errors.New("-hostile-watchers, -big-watchers and -big-namespaces: must be at least 1; " +
+			"the other numbers of profiles hostile and big: must be at least 0")
 	}
 	return nil
 }
 
-// measureHostile lets watchers start over settled backups, of which some are as large as a tenant can make them, and has the
-// API server go away and come back. All are settled: nothing must be started and nothing written.
-func measureHostile(ctx context.Context, of crowd) (*hostileReport, error) {
+// measureCrowd lets watchers start over settled backups, of which some may be as large as a tenant can make them. Then the API
+// server goes away and comes back, or nothing happens for a while. All are settled: nothing must be started and nothing written.
+func measureCrowd(ctx context.Context, of crowd) (*crowdReport, error) {
 	if err := of.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, hostilePatience)
+	ctx, cancel := context.WithTimeout(ctx, hostilePatience+of.away+of.rest)
 	defer cancel()
-	report := &hostileReport{Ordinary: of.ordinary, Large: of.large, AwaySeconds: of.away.Seconds()}
+	report := &crowdReport{
+		Ordinary: of.ordinary, Large: of.large, Namespaces: of.namespaces,
+		AwaySeconds: of.away.Seconds(), RestSeconds: of.rest.Seconds(),
+	}
 	var err error
 	if report.Shipped, err = shippedWatcher(); err != nil {
 		return nil, err
 	}
-	r, err := startRig(ctx, 1, env.Options{
-		ReadyTimeout: hostileReady, EtcdArgs: []string{fmt.Sprintf("--quota-backend-bytes=%d", 16<<30)},
+	report.Shipped.GoMemLimit = cmp.Or(of.memoryLimit, report.Shipped.GoMemLimit)
+	r, err := startRigAs(ctx, 1, report.Shipped, env.Options{
+		Audit: true, ReadyTimeout: hostileReady, EtcdArgs: []string{fmt.Sprintf("--quota-backend-bytes=%d", 16<<30)},
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +99,11 @@ func measureHostile(ctx context.Context, of crowd) (*hostileReport, error) {
 	if err := r.startCrowded(guarded, of.watchers, report); err != nil {
 		return nil, errors.Join(context.Cause(guarded), err)
 	}
-	if err := r.observeOutage(guarded, of.away, report); err != nil {
+	observe := r.observeOutage
+	if of.rest > 0 {
+		observe = r.observeRest
+	}
+	if err := observe(guarded, of, report); err != nil {
 		return nil, errors.Join(context.Cause(guarded), err)
 	}
 	now, err := r.workflowsStarted(ctx)
@@ -85,15 +116,18 @@ func measureHostile(ctx context.Context, of crowd) (*hostileReport, error) {
 }
 
 // gather makes the crowd, with the API server stopped, and starts that again.
-func (r *rig) gather(ctx context.Context, of crowd, report *hostileReport) error {
-	if err := r.createNamespaces(ctx, hostileNamespaces); err != nil {
+func (r *rig) gather(ctx context.Context, of crowd, report *crowdReport) error {
+	if err := r.createNamespaces(ctx, of.namespaces); err != nil {
 		return err
 	}
-	m, err := r.makeModels(ctx)
+	m, err := r.makeModels(ctx, of.large > 0)
 	if err != nil {
 		return err
 	}
-	report.OrdinaryBytes, report.LargeBytes = sizeOf(m.ordinary.nab), sizeOf(m.large[0])
+	report.OrdinaryBytes = sizeOf(m.ordinary.nab)
+	if of.large > 0 {
+		report.LargeBytes = sizeOf(m.large[0])
+	}
 	var before oadpv1alpha1.NonAdminBackupList
 	if err := r.client.List(ctx, &before); err != nil {
 		return err
@@ -112,27 +146,14 @@ func (r *rig) gather(ctx context.Context, of crowd, report *hostileReport) error
 	if err := apiServer.Restart(ctx); err != nil {
 		return err
 	}
-	return r.checkCrowd(ctx, len(before.Items)+of.ordinary+of.large)
-}
-
-// checkCrowd asks the API server whether it serves what was written for it.
-func (r *rig) checkCrowd(ctx context.Context, want int) error {
-	var list oadpv1alpha1.NonAdminBackupList
-	if err := r.client.List(ctx, &list, client.Limit(1)); err != nil {
+	if err := r.checkCrowd(ctx, len(before.Items)+of.ordinary+of.large); err != nil || of.rest == 0 {
 		return err
 	}
-	served := len(list.Items)
-	if list.RemainingItemCount != nil {
-		served += int(*list.RemainingItemCount)
-	}
-	if served != want {
-		return fmt.Errorf("the API server serves %d backups of %d", served, want)
-	}
-	return nil
+	return r.awaitServed(ctx)
 }
 
 // startCrowded starts all watchers at once, as a Deployment does.
-func (r *rig) startCrowded(ctx context.Context, count int, report *hostileReport) error {
+func (r *rig) startCrowded(ctx context.Context, count int, report *crowdReport) error {
 	begin := time.Now()
 	report.Watchers = make([]watcherReport, count)
 	group, starting := errgroup.WithContext(ctx)
@@ -171,14 +192,34 @@ func (r *rig) startOne(ctx context.Context, name string) error {
 	return err
 }
 
+// observeRest counts what is requested while nothing happens.
+func (r *rig) observeRest(ctx context.Context, of crowd, report *crowdReport) error {
+	say("watching for %s what is requested while nothing happens", of.rest)
+	begin := time.Now()
+	if !sleep(ctx, of.rest) {
+		return ctx.Err()
+	}
+	return r.noteAfter(report, begin)
+}
+
+// noteAfter notes what the watchers have taken by the end, and requested since then.
+func (r *rig) noteAfter(report *crowdReport, since time.Time) error {
+	if err := r.noteUsage(report, func(w *watcherReport) *phaseReport { return &w.After }); err != nil {
+		return err
+	}
+	var err error
+	report.After, err = r.countAsked(since)
+	return err
+}
+
 // observeOutage stops the API server for a while, and observes the watchers for a minute after its return.
-func (r *rig) observeOutage(ctx context.Context, away time.Duration, report *hostileReport) error {
-	say("the API server is away for %s", away)
+func (r *rig) observeOutage(ctx context.Context, of crowd, report *crowdReport) error {
+	say("the API server is away for %s", of.away)
 	apiServer := r.stack.Component(env.KubeAPIServer)
 	if err := apiServer.Stop(); err != nil {
 		return err
 	}
-	if !sleep(ctx, away) {
+	if !sleep(ctx, of.away) {
 		return ctx.Err()
 	}
 	if err := apiServer.Restart(ctx); err != nil {
@@ -189,23 +230,18 @@ func (r *rig) observeOutage(ctx context.Context, away time.Duration, report *hos
 	for i, name := range r.watchers {
 		group.Go(func() error {
 			err := r.stack.Component(name).WaitReady(waiting)
-			report.Watchers[i].Outage.ReadySeconds = time.Since(begin).Seconds()
+			report.Watchers[i].After.ReadySeconds = time.Since(begin).Seconds()
 			return err
 		})
 	}
-	err := group.Wait()
-	if err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	say("the API server is back; observing the watchers for %s", catchesUp)
 	if !sleep(ctx, catchesUp-time.Since(begin)) {
 		return ctx.Err()
 	}
-	if err := r.noteUsage(report, func(w *watcherReport) *phaseReport { return &w.Outage }); err != nil {
-		return err
-	}
-	report.Outage, err = r.countAsked(begin)
-	return err
+	return r.noteAfter(report, begin)
 }
 
 // guard kills a watcher that takes more memory than that; the context's cause says so. Every now and then it says what they take.
@@ -234,7 +270,7 @@ func (r *rig) guard(ctx context.Context, stopMiB float64) (context.Context, func
 	return guarded, func() { stop(nil) }
 }
 
-func (r *rig) noteUsage(report *hostileReport, phase func(*watcherReport) *phaseReport) error {
+func (r *rig) noteUsage(report *crowdReport, phase func(*watcherReport) *phaseReport) error {
 	for i, name := range r.watchers {
 		watcher := r.stack.Component(name)
 		if !watcher.Running() {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,8 +63,13 @@ func manySelectors(bytes int) []*metav1.LabelSelector {
 }
 
 // makeModels has Holdfast bring an ordinary backup to its end and refuse one whose spec is too large. Then, as anybody can
-// who may write a status, it makes one large in its status, and one in its annotations too.
-func (r *rig) makeModels(ctx context.Context) (*models, error) {
+// who may write a status, it makes one large in its status, and one in its annotations too. Unless large it makes the ordinary
+// one alone.
+func (r *rig) makeModels(ctx context.Context, large bool) (*models, error) {
+	if !large {
+		ordinary, err := r.modelBackup(ctx)
+		return &models{ordinary: ordinary}, errors.Join(err, r.stack.Component(env.Worker).Stop())
+	}
 	largeSpec, err := r.refusedBackup(ctx, "refused", &velerov1.BackupSpec{IncludedResources: many(largeBytes)})
 	if err != nil {
 		return nil, err
@@ -92,8 +99,8 @@ func (r *rig) makeModels(ctx context.Context) (*models, error) {
 	if err := r.client.Update(ctx, largeAnnotation); err != nil {
 		return nil, fmt.Errorf("write annotations of %d bytes: %w", annotationBytes, err)
 	}
-	large := []*oadpv1alpha1.NonAdminBackup{largeSpec, largeStatus, largeSpec, largeAnnotation}
-	return &models{ordinary: ordinary, large: large, dense: dense}, nil
+	all := []*oadpv1alpha1.NonAdminBackup{largeSpec, largeStatus, largeSpec, largeAnnotation}
+	return &models{ordinary: ordinary, large: all, dense: dense}, nil
 }
 
 // refusedBackup returns a backup that Holdfast has refused for its spec.
@@ -178,7 +185,7 @@ func (r *rig) storeCrowd(ctx context.Context, of crowd, m *models) (int64, error
 		if i >= of.ordinary {
 			nab, kind = m.pick(i), "large"
 		}
-		key := types.NamespacedName{Namespace: namespaceName(i % hostileNamespaces), Name: fmt.Sprintf("%s-%05d", kind, i)}
+		key := types.NamespacedName{Namespace: namespaceName(i % of.namespaces), Name: fmt.Sprintf("%s-%05d", kind, i)}
 		group.Go(func() error { return store(nab, key) })
 		if i > 0 && i%5000 == 0 {
 			say("%d of %d backups stored, %d MiB, %.0f s", i, of.ordinary+of.large, done.bytes.Load()>>20, time.Since(begin).Seconds())
@@ -187,6 +194,43 @@ func (r *rig) storeCrowd(ctx context.Context, of crowd, m *models) (int64, error
 	err := group.Wait()
 	say("%d objects, %d MiB stored in %.0f s", done.objects.Load(), done.bytes.Load()>>20, time.Since(begin).Seconds())
 	return done.bytes.Load(), err
+}
+
+// checkCrowd returns an error unless the API server serves as many backups as were written for it.
+func (r *rig) checkCrowd(ctx context.Context, want int) error {
+	var list oadpv1alpha1.NonAdminBackupList
+	if err := r.client.List(ctx, &list, client.Limit(1)); err != nil {
+		return err
+	}
+	served := len(list.Items)
+	if list.RemainingItemCount != nil {
+		served += int(*list.RemainingItemCount)
+	}
+	if served != want {
+		return fmt.Errorf("the API server serves %d backups of %d", served, want)
+	}
+	return nil
+}
+
+// awaitServed returns when the API server's own caches are filled: what it takes to start among so many objects is not measured.
+func (r *rig) awaitServed(ctx context.Context) error {
+	for _, kind := range []client.ObjectList{&oadpv1alpha1.NonAdminBackupList{}, &velerov1.BackupList{}} {
+		from := metav1.ListOptions{
+			SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		}
+		for {
+			served, err := r.client.Watch(ctx, kind, &client.ListOptions{Raw: &from})
+			if err == nil {
+				<-served.ResultChan()
+				served.Stop()
+				break
+			}
+			if !apierrors.IsTooManyRequests(err) || !sleep(ctx, time.Second) {
+				return fmt.Errorf("await the API server's cache: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 func sizeOf(object any) int {

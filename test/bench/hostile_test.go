@@ -16,6 +16,7 @@ import (
 
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/test/env"
+	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
 
 func TestWhatIsShippedIsReadFromTheManifest(t *testing.T) {
@@ -112,7 +113,7 @@ func TestOnlyTheWatchersRequestsCount(t *testing.T) {
 	request := func(user, verb, resource string, code int, after time.Duration) env.AuditedRequest {
 		return env.AuditedRequest{User: user, Verb: verb, Resource: resource, Code: code, At: begin.Add(after)}
 	}
-	assert.Equal(t, asked{Requests: 5, Lists: 1, Writes: 1}, countAsked([]env.AuditedRequest{
+	assert.Equal(t, asked{Requests: 6, Lists: 1, Writes: 1, Clocked: 2}, countAsked([]env.AuditedRequest{
 		request(env.HoldfastWatcher, "list", "backups", 200, -time.Second),
 		request(env.HoldfastWorker, "list", "backups", 200, time.Second),
 		request(env.HoldfastWatcher, "list", "backups", 200, time.Second),
@@ -120,13 +121,32 @@ func TestOnlyTheWatchersRequestsCount(t *testing.T) {
 		request(env.HoldfastWatcher, "patch", "nonadminbackups", 200, time.Second),
 		request(env.HoldfastWatcher, "patch", "nonadminbackups", 409, time.Second),
 		request(env.HoldfastWatcher, "create", "events", 201, time.Second),
+		request(env.HoldfastWatcher, "update", "leases", 200, time.Second),
 	}, begin))
 }
 
+// All that two watchers do over settled backups is read them.
+func TestWatchersRestOverACrowd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real components (-short)")
+	}
+	sample.InLong(t, "TestABackupCostsNoMoreThanPromised") // whose watchers rest between the bursts
+	report, err := measureCrowd(t.Context(), crowd{ordinary: 40, namespaces: 4, watchers: 2, rest: 5 * time.Second})
+	require.NoError(t, err)
+	report.print(t.Output())
+	require.Len(t, report.Watchers, 2)
+	for _, watcher := range report.Watchers {
+		assert.Positive(t, watcher.After.PeakMiB)
+	}
+	assert.Positive(t, report.Start.Lists)
+	assert.Positive(t, report.After.Clocked)
+	assert.Zero(t, report.After.Writes)
+}
+
 func TestAHostileCrowdIsChecked(t *testing.T) {
-	require.NoError(t, crowd{watchers: 1}.check())
+	require.NoError(t, crowd{watchers: 1, namespaces: 1}.check())
 	require.ErrorContains(t, crowd{}.check(), "-hostile-watchers")
-	require.ErrorContains(t, crowd{watchers: 1, large: -1}.check(), "at least 0")
+	require.ErrorContains(t, crowd{watchers: 1, namespaces: 1, large: -1}.check(), "at least 0")
 	require.ErrorContains(t, run(t.Context(), plan{profile: "other"}, ""), "-profile")
 }
 

@@ -4,7 +4,8 @@
 // What the queue of expirations costs is measured without a stack: its code runs in time that is skipped.
 //
 // Profile hostile measures no cost but the watchers' memory: over thousands of backups, and some that were made to be large.
-// Profile plans measures how late the runs of thousands of plans are that are due in the same minute. Profile steps compares a
+// Profile big does so over a hundred thousand settled backups of ten thousand tenants, and counts what is requested while nothing
+// happens. Profile plans measures how late the runs of thousands of plans are that are due in the same minute. Profile steps compares a
 // workflow of one step with an activity without a workflow. Profile long creates backups for an hour, as many a second as a million a
 // day are, and deletes each after a while.
 //
@@ -22,7 +23,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -39,12 +39,8 @@ func main() {
 	flag.IntVar(&of.namespaces, "namespaces", 20, "namespaces that a burst is spread over")
 	flag.IntVar(&of.settled, "settled", 10_000, "settled backups over which the watcher is restarted; 0 for none")
 	flag.IntVar(&of.expiries, "expiries", 1000, "FoundationDB backups in the queue of expirations; 0 for none")
-	flag.IntVar(&of.hostile.ordinary, "hostile-ordinary", 30_000, "profile hostile: settled backups of ordinary size")
-	flag.IntVar(&of.hostile.large, "hostile-large", 1000, "profile hostile: backups of the largest size")
-	flag.IntVar(&of.hostile.watchers, "hostile-watchers", 2, "profile hostile: watchers")
-	flag.DurationVar(&of.hostile.away, "hostile-away", 20*time.Second, "profile hostile: how long the API server is away")
-	flag.Float64Var(&of.hostile.stopMiB, "hostile-stop-mib", 0,
-		"profile hostile: memory at which a watcher is killed; 0 for the limit of its Deployment")
+	of.hostile.hostileFlags()
+	of.big.bigFlags()
 	flag.IntVar(&of.plans.plans, "plans", 10_000, "profile plans: plans that are due in the same minute")
 	flag.IntVar(&of.plans.watchers, "plans-watchers", 2, "profile plans: watchers")
 	flag.StringVar(&of.plans.jitter, "plans-jitter", "", "profile plans: jitter of each plan; empty for the default")
@@ -71,12 +67,13 @@ func main() {
 const (
 	profileCosts   = "costs"
 	profileHostile = "hostile"
+	profileBig     = "big"
 	profilePlans   = "plans"
 	profileSteps   = "steps"
 	profileLong    = "long"
 )
 
-var profiles = strings.Join([]string{profileCosts, profileHostile, profilePlans, profileSteps}, ", ") + " or " + profileLong
+var profiles = strings.Join([]string{profileCosts, profileHostile, profileBig, profilePlans, profileSteps}, ", ") + " or " + profileLong
 
 // report is what bench prints, and writes as JSON.
 type report struct {
@@ -86,7 +83,8 @@ type report struct {
 	Bursts     []*burstReport `json:"bursts,omitempty"`
 	Restart    *restartReport `json:"restart,omitempty"`
 	Expiries   *expiryReport  `json:"expiries,omitempty"`
-	Hostile    *hostileReport `json:"hostile,omitempty"`
+	Hostile    *crowdReport   `json:"hostile,omitempty"`
+	Big        *crowdReport   `json:"big,omitempty"`
 	Plans      *plansReport   `json:"plans,omitempty"`
 	Steps      *stepsReport   `json:"steps,omitempty"`
 	Long       *longReport    `json:"long,omitempty"`
@@ -96,7 +94,7 @@ type report struct {
 type plan struct {
 	profile, sizes, watchers, maxActive string
 	busy, namespaces, settled, expiries int
-	hostile                             crowd
+	hostile, big                        crowd
 	plans                               planLoad
 	steps                               stepsLoad
 	long                                steadyLoad
@@ -115,7 +113,9 @@ func run(ctx context.Context, of plan, output string) error {
 	case profileCosts:
 		err = all.measureCosts(ctx, of)
 	case profileHostile:
-		all.Hostile, err = measureHostile(ctx, of.hostile)
+		all.Hostile, err = measureCrowd(ctx, of.hostile)
+	case profileBig:
+		all.Big, err = measureCrowd(ctx, of.big)
 	case profilePlans:
 		all.Plans, err = measurePlans(ctx, of.planLoad())
 	case profileSteps:

@@ -20,6 +20,7 @@ func (r *report) print(out io.Writer) {
 	}
 	r.Restart.print(out)
 	r.Hostile.print(out)
+	r.Big.print(out)
 	r.Plans.print(out)
 	r.Steps.print(out)
 	r.Long.print(out)

@@ -180,11 +180,14 @@ func (r *rig) countRequests(b *burstReport, since time.Time) error {
 	return nil
 }
 
-// asksByTheClock: a probe, a lease, whether another controller is there, or, of a watcher, anything: it reads from its cache, but
-// for the policy every other second.
+// periodic: a probe, a lease, or whether another controller is there.
+func periodic(request env.AuditedRequest) bool {
+	return request.Resource == "" || request.Resource == "leases" || request.Resource == "deployments"
+}
+
+// asksByTheClock: what is periodic, or, of a watcher, anything: it reads from its cache, but for the policy every other second.
 func asksByTheClock(request env.AuditedRequest) bool {
-	return request.Resource == "" || request.Resource == "leases" || request.Resource == "deployments" ||
-		request.User == env.HoldfastWatcher
+	return periodic(request) || request.User == env.HoldfastWatcher
 }
 
 // sampled histories are read of each burst.
