@@ -35,6 +35,7 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	of.name = "watched-by-two"
 	t.Run("two watchers", func(t *testing.T) { requireAsPromised(ctx, t, r, of) })
 	t.Run("profile long", func(t *testing.T) { requireALoadMeasured(ctx, t, r) })
+	t.Run("profile restores", func(t *testing.T) { requireRestoresMeasured(ctx, t, r) })
 }
 
 // promised is what a backup may cost.
@@ -82,6 +83,25 @@ func requireAtMost(t *testing.T, limits map[string]float64, measure func(i int) 
 	for name, count := range counts.Least() {
 		assert.LessOrEqual(t, count, limits[name], "%s, in %d measurements", name, counts.Measured())
 	}
+}
+
+func requireRestoresMeasured(ctx context.Context, t *testing.T, r *rig) {
+	t.Helper()
+	report, err := r.restores(ctx, restoreLoad{restores: 8, namespaces: 4})
+	require.NoError(t, err)
+	report.print(t.Output())
+	assert.GreaterOrEqual(t, report.Writes, 5.0, "fewer: not all were seen")
+	assert.Greater(t, report.Requests, report.Writes)
+	assert.Positive(t, report.FrontendRequests)
+	assert.Positive(t, report.Ended.Events)
+	for _, name := range measured {
+		assert.Positive(t, report.Processes[name].PeakMiB, name)
+	}
+}
+
+func TestRestoresAreChecked(t *testing.T) {
+	require.NoError(t, restoreLoad{restores: 1, namespaces: 1, watchers: 1}.check())
+	require.ErrorContains(t, run(t.Context(), plan{profile: profileRestore}, ""), "-restores")
 }
 
 func TestPercentiles(t *testing.T) {

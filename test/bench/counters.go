@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
 
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/env/temporalserver"
@@ -102,8 +105,8 @@ func (r *rig) frontendRequests(ctx context.Context) (map[string]float64, error) 
 	})
 }
 
-// requestsOf counts what some of Holdfast's processes have requested of the API server, by HTTP methods. Watches are in it, and what
-// comes by the clock.
+// requestsOf counts what some of Holdfast's processes have requested of the API server, by HTTP methods. Watches are in it, and
+// what comes by the clock.
 func (r *rig) requestsOf(ctx context.Context, processes ...string) (map[string]float64, error) {
 	all := map[string]float64{}
 	for _, name := range processes {
@@ -120,6 +123,35 @@ func (r *rig) requestsOf(ctx context.Context, processes ...string) (map[string]f
 		}
 	}
 	return all, nil
+}
+
+// endedRuns adds up the histories of workflow runs that have ended.
+type endedRuns struct {
+	Runs   int   `json:"workflowRuns"`
+	Events int64 `json:"historyEvents"`
+	Bytes  int64 `json:"historyBytes"`
+}
+
+// endedBetween is about those that ended then, without the first moment, as far as visibility knows them.
+func (r *rig) endedBetween(ctx context.Context, from, until time.Time) (endedRuns, error) {
+	var ended endedRuns
+	query := fmt.Sprintf("CloseTime > '%s' AND CloseTime <= '%s'",
+		from.UTC().Format(time.RFC3339Nano), until.UTC().Format(time.RFC3339Nano))
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: 1000}
+	for {
+		page, err := r.temporal.ListWorkflow(ctx, request)
+		if err != nil {
+			return ended, fmt.Errorf("list the workflows that have ended: %w", err)
+		}
+		for _, run := range page.Executions {
+			ended.Runs++
+			ended.Events += run.HistoryLength
+			ended.Bytes += run.HistorySizeBytes
+		}
+		if request.NextPageToken = page.NextPageToken; len(request.NextPageToken) == 0 {
+			return ended, nil
+		}
+	}
 }
 
 // sumCounter adds up a counter of a page of metrics by the values of one of its labels, of all samples whose labels are wanted.

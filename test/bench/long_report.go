@@ -49,10 +49,7 @@ type longSample struct {
 	WatcherRequests     float64            `json:"watcherRequests"`
 	FrontendRequests    float64            `json:"frontendRequests"`
 	FrontendByOperation map[string]float64 `json:"frontendRequestsByOperation"`
-	// Runs are the workflows that have ended.
-	Runs         int   `json:"workflowRuns"`
-	Events       int64 `json:"historyEvents"`
-	HistoryBytes int64 `json:"historyBytes"`
+	Ended               endedRuns          `json:"ended"`
 	// Database is what was added in this part.
 	Database databaseCount `json:"database,omitzero"`
 	// TablesMiB are the largest tables at its end, with their indexes.
@@ -91,9 +88,9 @@ func (r *longReport) print(out io.Writer) {
 	each("of these writes", "%.1f", func(s longSample) float64 { return written(s.WorkerByMethod) })
 	each("requests of the watchers there per backup", "%.1f", func(s longSample) float64 { return s.WatcherRequests })
 	each("requests at Temporal's frontend per backup", "%.1f", func(s longSample) float64 { return s.FrontendRequests })
-	each("workflow runs ended per backup", "%.2f", func(s longSample) float64 { return float64(s.Runs) })
-	each("events of their histories per backup", "%.1f", func(s longSample) float64 { return float64(s.Events) })
-	each("bytes of their histories per backup", "%.0f", func(s longSample) float64 { return float64(s.HistoryBytes) })
+	each("workflow runs ended per backup", "%.2f", func(s longSample) float64 { return float64(s.Ended.Runs) })
+	each("events of their histories per backup", "%.1f", func(s longSample) float64 { return float64(s.Ended.Events) })
+	each("bytes of their histories per backup", "%.0f", func(s longSample) float64 { return float64(s.Ended.Bytes) })
 	if r.Whole.Database.Statements > 0 {
 		r.printDatabase(row, each)
 	}
@@ -115,10 +112,7 @@ func printLateness(row sampleRow) {
 }
 
 func (r *longReport) printProcesses(row, each sampleRow) {
-	names := slices.Clone(measured)
-	if _, there := r.Whole.CPUSeconds[env.Postgres]; there {
-		names = append(names, env.Postgres)
-	}
+	names := namesIn(r.Whole.CPUSeconds)
 	for _, name := range names {
 		row("cores, "+name, "%.3f", func(s longSample) float64 { return s.CPUSeconds[name] / s.Seconds })
 	}

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	"go.temporal.io/api/workflowservice/v1"
 
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/env/temporalserver"
@@ -137,7 +134,9 @@ func (s *sampler) end(ctx context.Context) error {
 		all = append(all, &s.report.Samples[i])
 	}
 	for _, sample := range all {
-		if err := s.countHistories(ctx, sample); err != nil {
+		until := s.first.at.Add(time.Duration(sample.UntilSeconds * float64(time.Second)))
+		from := until.Add(-time.Duration(sample.Seconds * float64(time.Second)))
+		if sample.Ended, err = s.rig.endedBetween(ctx, from, until); err != nil {
 			return err
 		}
 	}
@@ -158,28 +157,6 @@ func (s *sampler) awaitEnd(ctx context.Context) error {
 		}
 	}
 	return awaitCount(ctx, s.load.backups(), wanted, counted)
-}
-
-// countHistories adds up the histories of the workflows that have ended in a sample's time, as far as visibility knows them.
-func (s *sampler) countHistories(ctx context.Context, sample *longSample) error {
-	until := s.first.at.Add(time.Duration(sample.UntilSeconds * float64(time.Second)))
-	from := until.Add(-time.Duration(sample.Seconds * float64(time.Second)))
-	request := &workflowservice.ListWorkflowExecutionsRequest{PageSize: 1000, Query: fmt.Sprintf("CloseTime > '%s' AND CloseTime <= '%s'",
-		from.UTC().Format(time.RFC3339Nano), until.UTC().Format(time.RFC3339Nano))}
-	for {
-		page, err := s.rig.temporal.ListWorkflow(ctx, request)
-		if err != nil {
-			return fmt.Errorf("list the workflows that have ended: %w", err)
-		}
-		for _, run := range page.Executions {
-			sample.Runs++
-			sample.Events += run.HistoryLength
-			sample.HistoryBytes += run.HistorySizeBytes
-		}
-		if request.NextPageToken = page.NextPageToken; len(request.NextPageToken) == 0 {
-			return nil
-		}
-	}
 }
 
 func (s *sampler) between(from, until mark) (longSample, error) {

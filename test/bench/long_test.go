@@ -32,9 +32,9 @@ func requireALoadMeasured(ctx context.Context, t *testing.T, r *rig) {
 	assert.Positive(t, written(whole.WorkerByMethod))
 	assert.Positive(t, whole.WatcherRequests)
 	assert.Positive(t, whole.FrontendByOperation["SignalWithStartWorkflowExecution"])
-	assert.Positive(t, whole.Runs)
-	assert.Positive(t, whole.Events)
-	assert.Positive(t, whole.HistoryBytes)
+	assert.Positive(t, whole.Ended.Runs)
+	assert.Positive(t, whole.Ended.Events)
+	assert.Positive(t, whole.Ended.Bytes)
 	for _, name := range []string{env.Worker, env.Watcher, env.Temporal, env.KubeAPIServer, env.Etcd} {
 		assert.Positive(t, whole.MemoryMiB[name], name)
 		assert.Contains(t, whole.CPUSeconds, name)

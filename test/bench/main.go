@@ -7,7 +7,7 @@
 // Profile big does so over a hundred thousand settled backups of ten thousand tenants, and counts what is requested while nothing
 // happens. Profile plans measures how late the runs of thousands of plans are that are due in the same minute. Profile steps compares a
 // workflow of one step with an activity without a workflow. Profile long creates backups for an hour, as many a second as a million a
-// day are, and deletes each after a while.
+// day are, and deletes each after a while. Profile restores restores a backup of each namespace many times at once.
 //
 // Every burst has a stack of its own. The numbers to compare from run to run, and from machine to machine, are the counts
 // and ratios: writes, events and CPU time per backup. Seconds and rates depend on what else the machine does.
@@ -49,6 +49,7 @@ func main() {
 	flag.BoolVar(&of.plans.unchanged, "plans-unchanged", false,
 		"profile plans: restart over plans that nothing happens to: they are due half a day later")
 	of.long.flags()
+	of.restores.flags()
 	flag.IntVar(&of.steps.steps, "steps", 300, "profile steps: steps of a round, in each way")
 	flag.IntVar(&of.steps.rounds, "steps-rounds", 3, "profile steps: rounds")
 	output := flag.String("json", "bench.json", "file for the numbers")
@@ -71,23 +72,26 @@ const (
 	profilePlans   = "plans"
 	profileSteps   = "steps"
 	profileLong    = "long"
+	profileRestore = "restores"
 )
 
-var profiles = strings.Join([]string{profileCosts, profileHostile, profileBig, profilePlans, profileSteps}, ", ") + " or " + profileLong
+var profiles = strings.Join([]string{profileCosts, profileHostile, profileBig, profilePlans, profileSteps, profileLong}, ", ") + " or " +
+	profileRestore
 
 // report is what bench prints, and writes as JSON.
 type report struct {
 	Lone *loneReport `json:"lone,omitempty"`
 	// LoneInTurn is with the queue before Velero.
-	LoneInTurn *loneReport    `json:"loneInTurn,omitempty"`
-	Bursts     []*burstReport `json:"bursts,omitempty"`
-	Restart    *restartReport `json:"restart,omitempty"`
-	Expiries   *expiryReport  `json:"expiries,omitempty"`
-	Hostile    *crowdReport   `json:"hostile,omitempty"`
-	Big        *crowdReport   `json:"big,omitempty"`
-	Plans      *plansReport   `json:"plans,omitempty"`
-	Steps      *stepsReport   `json:"steps,omitempty"`
-	Long       *longReport    `json:"long,omitempty"`
+	LoneInTurn *loneReport     `json:"loneInTurn,omitempty"`
+	Bursts     []*burstReport  `json:"bursts,omitempty"`
+	Restart    *restartReport  `json:"restart,omitempty"`
+	Expiries   *expiryReport   `json:"expiries,omitempty"`
+	Hostile    *crowdReport    `json:"hostile,omitempty"`
+	Big        *crowdReport    `json:"big,omitempty"`
+	Plans      *plansReport    `json:"plans,omitempty"`
+	Steps      *stepsReport    `json:"steps,omitempty"`
+	Long       *longReport     `json:"long,omitempty"`
+	Restores   *restoresReport `json:"restores,omitempty"`
 }
 
 // plan is what is measured.
@@ -98,6 +102,7 @@ type plan struct {
 	plans                               planLoad
 	steps                               stepsLoad
 	long                                steadyLoad
+	restores                            restoreLoad
 }
 
 func (of plan) planLoad() planLoad {
@@ -123,6 +128,9 @@ func run(ctx context.Context, of plan, output string) error {
 	case profileLong:
 		of.long.namespaces = of.namespaces
 		all.Long, err = measureLong(ctx, of.long)
+	case profileRestore:
+		of.restores.namespaces = of.namespaces
+		all.Restores, err = measureRestores(ctx, of.restores)
 	default:
 		err = fmt.Errorf("-profile: must be %s, not %q", profiles, of.profile)
 	}

@@ -24,6 +24,7 @@ func (r *report) print(out io.Writer) {
 	r.Plans.print(out)
 	r.Steps.print(out)
 	r.Long.print(out)
+	r.Restores.print(out)
 	r.Expiries.print(out)
 }
 

@@ -41,6 +41,14 @@ func (r *rig) names() []string {
 	return measured
 }
 
+// namesIn are measured, and PostgreSQL if it was measured too.
+func namesIn(cpu map[string]float64) []string {
+	if _, there := cpu[env.Postgres]; there {
+		return append(slices.Clone(measured), env.Postgres)
+	}
+	return measured
+}
+
 func (r *rig) usage() (map[string]usage, error) {
 	all := map[string]usage{}
 	for _, name := range r.names() {
