@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +29,8 @@ const (
 	expiryTurn = 3 * time.Second
 	// expirySmall is the size of the queue that the time of a turn is compared with.
 	expirySmall = 100
+	// expiryPatience bounds the round.
+	expiryPatience = time.Hour
 	// eventsOfTask are those of a workflow task: scheduled, started, completed.
 	eventsOfTask = 3
 )
@@ -60,7 +64,7 @@ func measureExpiry(backups int) (*expiryReport, error) {
 		return nil, err
 	}
 	r := &expiryReport{
-		Backups: backups, Turns: len(all.turns), EventsPerRound: all.events, EventsPerTurn: float64(all.events) / float64(backups),
+		Backups: backups, Turns: len(all.last), EventsPerRound: all.events, EventsPerTurn: float64(all.events) / float64(backups),
 		RoundMs:      all.wall.Seconds() * 1000,
 		PerTurnRatio: (all.wall.Seconds() / float64(backups)) / (few.wall.Seconds() / expirySmall),
 	}
@@ -75,7 +79,7 @@ type expiryRound struct {
 	backups int
 
 	mu     sync.Mutex
-	turns  map[contract.ObjectRef]int
+	last   map[contract.ObjectRef]int64 // when the last turn of each began
 	events int
 	wall   time.Duration
 	input  []byte // of the next run
@@ -84,9 +88,9 @@ type expiryRound struct {
 func runExpiryRound(backups int) (*expiryRound, error) {
 	suite := &testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	r := &expiryRound{env: suite.NewTestWorkflowEnvironment(), backups: backups, turns: map[contract.ObjectRef]int{}}
-	r.env.SetTestTimeout(5 * time.Minute)
-	workflows.Register(r.env, call.Options{FDBExpiryMinInterval: 24 * time.Hour})
+	r := &expiryRound{env: suite.NewTestWorkflowEnvironment(), backups: backups, last: map[contract.ObjectRef]int64{}}
+	r.env.SetTestTimeout(expiryPatience)
+	workflows.Register(r.env, call.Options{FDBExpiryMinInterval: max(24*time.Hour, 2*time.Duration(backups)*expiryTurn)})
 	r.env.RegisterActivityWithOptions(r.find, activity.RegisterOptions{Name: contract.FindFDBExpiries.Name})
 	r.env.RegisterActivityWithOptions(r.begin, activity.RegisterOptions{Name: contract.StartFDBExpiry.Name})
 	r.env.RegisterActivityWithOptions(r.describe, activity.RegisterOptions{Name: contract.DescribeWorkflows.Name})
@@ -109,8 +113,8 @@ func runExpiryRound(backups int) (*expiryRound, error) {
 	for _, payload := range next.Input.GetPayloads() {
 		r.input = append(r.input, payload.GetData()...)
 	}
-	if len(r.turns) != backups {
-		return nil, fmt.Errorf("%d of %d backups had a turn", len(r.turns), backups)
+	if len(r.last) != backups {
+		return nil, fmt.Errorf("%d of %d backups had a turn", len(r.last), backups)
 	}
 	return r, nil
 }
@@ -126,20 +130,32 @@ func (r *expiryRound) signal(report contract.FDBTurnReport) {
 	r.env.SignalWorkflow(contract.SignalExpiryTurn, report)
 }
 
-func (r *expiryRound) find(context.Context, contract.FDBExpiryQueueInput) (contract.FDBExpiriesFound, error) {
-	var found contract.FDBExpiriesFound
-	for i := range r.backups {
-		found.Entries = append(found.Entries, contract.FDBQueueEntry{Job: contract.FDBJobExpire, Ref: contract.ObjectRef{
+// find is contract.FindFDBExpiries: it returns no more than a queue can hold, those first whose last turn is the longest ago.
+func (r *expiryRound) find(_ context.Context, in contract.FDBExpiryQueueInput) (contract.FDBExpiriesFound, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entries := make([]contract.FDBQueueEntry, r.backups)
+	for i := range entries {
+		ref := contract.ObjectRef{
 			Namespace: fmt.Sprintf("tenant-%02d", i%20), Name: fmt.Sprintf("database-%04d", i),
 			UID: fmt.Sprintf("%08d-1111-2222-3333-444444444444", i),
-		}})
+		}
+		entries[i] = contract.FDBQueueEntry{Job: contract.FDBJobExpire, Ref: ref, Last: r.last[ref]}
 	}
-	return found, nil
+	if len(entries) <= contract.MaxFound {
+		return contract.FDBExpiriesFound{Entries: entries}, nil
+	}
+	slices.SortStableFunc(entries, func(a, b contract.FDBQueueEntry) int { return cmp.Compare(a.Last, b.Last) })
+	namespace := func(entry contract.FDBQueueEntry) string { return entry.Ref.Namespace }
+	front, beyond := contract.Front(entries, contract.MaxFound, namespace, in.Carried.Namespaces(contract.LaneExpire),
+		contract.NamespacesOf(entries, namespace))
+	beyond.NotBefore = entries[contract.MaxFound].Last
+	return contract.FDBExpiriesFound{Entries: front, Beyond: []contract.Beyond{contract.LaneExpire: beyond}}, nil
 }
 
 func (r *expiryRound) begin(_ context.Context, in contract.FDBExpiryInput) error {
 	r.mu.Lock()
-	r.turns[in.Ref]++
+	r.last[in.Ref] = in.Turn
 	r.mu.Unlock()
 	report := contract.FDBTurnReport{Ref: in.Ref, Turn: in.Turn, Ended: true, Outcome: contract.FDBTurnDone}
 	r.env.RegisterDelayedCallback(func() { r.signal(report) }, expiryTurn)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/workflows/contract"
 )
 
 // What a turn costs in events, and a backup in bytes, is the same on every machine: more than this is a change of the product. A
@@ -24,6 +26,14 @@ func TestATurnCostsNoMoreThanPromised(t *testing.T) {
 	assert.Positive(t, r.HeapKiB)
 	assert.Positive(t, r.RoundMs)
 	assert.Positive(t, r.PerTurnRatio)
+}
+
+// Of more backups than one listing returns each has its turn too: the others stay in their objects, and are listed again.
+func TestARoundOfMoreThanOneListing(t *testing.T) {
+	r, err := runExpiryRound(contract.MaxFound + 100)
+	require.NoError(t, err)
+	assert.Len(t, r.last, contract.MaxFound+100)
+	assert.Less(t, len(r.input), contract.MaxCarried*250)
 }
 
 func TestTheQueueIsMeasuredAlone(t *testing.T) {
