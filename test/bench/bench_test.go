@@ -36,6 +36,7 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	t.Run("two watchers", func(t *testing.T) { requireAsPromised(ctx, t, r, of) })
 	t.Run("profile long", func(t *testing.T) { requireALoadMeasured(ctx, t, r) })
 	t.Run("profile restores", func(t *testing.T) { requireRestoresMeasured(ctx, t, r) })
+	t.Run("profile turns", func(t *testing.T) { requireTurnsMeasured(ctx, t, r) })
 }
 
 // promised is what a backup may cost.
@@ -97,6 +98,49 @@ func requireRestoresMeasured(ctx context.Context, t *testing.T, r *rig) {
 	for _, name := range measured {
 		assert.Positive(t, report.Processes[name].PeakMiB, name)
 	}
+}
+
+func requireTurnsMeasured(ctx context.Context, t *testing.T, r *rig) {
+	t.Helper()
+	report, err := r.turns(ctx, turnsLoad{waiting: 12, turns: 8, active: 2, namespaces: 4})
+	require.NoError(t, err)
+	turnsReports{report}.print(t.Output())
+	assert.GreaterOrEqual(t, report.Turns, 8)
+	assert.Positive(t, report.PerSecond)
+	assert.Positive(t, report.QueueRuns)
+	assert.Positive(t, report.QueueEvents)
+	assert.Greater(t, report.QueueBytes, report.QueueEvents)
+	assert.Positive(t, report.LargestEvent)
+	assert.Positive(t, report.Writes)
+}
+
+func TestTurnsAreChecked(t *testing.T) {
+	ok := turnsLoad{waiting: 8, turns: 8, active: 2, namespaces: 1, watchers: 1}
+	require.NoError(t, ok.check())
+	more := ok
+	more.turns = 9
+	require.ErrorContains(t, more.check(), "-turns-waiting")
+	require.ErrorContains(t, run(t.Context(), plan{profile: profileTurns, turns: turnsFlags{waiting: "x"}}, ""), "-turns-waiting")
+	require.ErrorContains(t, run(t.Context(), plan{profile: profileTurns, turns: turnsFlags{waiting: "1"}}, ""), "-turns-active")
+}
+
+func TestHeldBackupsAreCompletedWhenTheyAreReleased(t *testing.T) {
+	s := &standIn{}
+	s.awaitRelease(t.Context()) // nothing is held
+	release := s.hold()
+	done := make(chan struct{})
+	go func() {
+		s.awaitRelease(t.Context())
+		close(done)
+	}()
+	release()
+	release()
+	<-done
+	s.awaitRelease(t.Context())
+	s.hold()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.awaitRelease(ended)
 }
 
 func TestRestoresAreChecked(t *testing.T) {

@@ -5,9 +5,12 @@
 //
 // Profile hostile measures no cost but the watchers' memory: over thousands of backups, and some that were made to be large.
 // Profile big does so over a hundred thousand settled backups of ten thousand tenants, and counts what is requested while nothing
-// happens. Profile plans measures how late the runs of thousands of plans are that are due in the same minute. Profile steps compares a
-// workflow of one step with an activity without a workflow. Profile long creates backups for an hour, as many a second as a million a
-// day are, and deletes each after a while. Profile restores restores a backup of each namespace many times at once.
+// happens. Profile plans measures how late the runs of thousands of plans are that are due in the same minute. Profile steps
+// compares a workflow of one step with an activity without a workflow.
+//
+// Profile long creates backups for an hour, as many a second as a million a day are, and deletes each after a while. Profile
+// restores restores a backup of each namespace many times at once. Profile turns measures turns of the queue before Velero while
+// thousands wait there.
 //
 // Every burst has a stack of its own. The numbers to compare from run to run, and from machine to machine, are the counts
 // and ratios: writes, events and CPU time per backup. Seconds and rates depend on what else the machine does.
@@ -50,6 +53,7 @@ func main() {
 		"profile plans: restart over plans that nothing happens to: they are due half a day later")
 	of.long.flags()
 	of.restores.flags()
+	of.turns.flags()
 	flag.IntVar(&of.steps.steps, "steps", 300, "profile steps: steps of a round, in each way")
 	flag.IntVar(&of.steps.rounds, "steps-rounds", 3, "profile steps: rounds")
 	output := flag.String("json", "bench.json", "file for the numbers")
@@ -73,10 +77,12 @@ const (
 	profileSteps   = "steps"
 	profileLong    = "long"
 	profileRestore = "restores"
+	profileTurns   = "turns"
 )
 
-var profiles = strings.Join([]string{profileCosts, profileHostile, profileBig, profilePlans, profileSteps, profileLong}, ", ") + " or " +
-	profileRestore
+var profiles = strings.Join([]string{
+	profileCosts, profileHostile, profileBig, profilePlans, profileSteps, profileLong, profileRestore,
+}, ", ") + " or " + profileTurns
 
 // report is what bench prints, and writes as JSON.
 type report struct {
@@ -92,6 +98,7 @@ type report struct {
 	Steps      *stepsReport    `json:"steps,omitempty"`
 	Long       *longReport     `json:"long,omitempty"`
 	Restores   *restoresReport `json:"restores,omitempty"`
+	Turns      turnsReports    `json:"turns,omitempty"`
 }
 
 // plan is what is measured.
@@ -103,6 +110,7 @@ type plan struct {
 	steps                               stepsLoad
 	long                                steadyLoad
 	restores                            restoreLoad
+	turns                               turnsFlags
 }
 
 func (of plan) planLoad() planLoad {
@@ -131,6 +139,9 @@ func run(ctx context.Context, of plan, output string) error {
 	case profileRestore:
 		of.restores.namespaces = of.namespaces
 		all.Restores, err = measureRestores(ctx, of.restores)
+	case profileTurns:
+		of.turns.namespaces = of.namespaces
+		all.Turns, err = measureTurns(ctx, of.turns)
 	default:
 		err = fmt.Errorf("-profile: must be %s, not %q", profiles, of.profile)
 	}

@@ -15,6 +15,7 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"holdfast.dev/holdfast/k8s"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 )
 
@@ -23,11 +24,15 @@ type observer struct {
 	mutex   sync.Mutex
 	begun   map[types.NamespacedName]time.Time
 	settled map[types.NamespacedName]time.Time
+	waiting map[types.NamespacedName]bool // their status says that they wait for a turn
 	deleted int
 }
 
 func startObserver(ctx context.Context, c client.WithWatch) (*observer, error) {
-	o := &observer{begun: map[types.NamespacedName]time.Time{}, settled: map[types.NamespacedName]time.Time{}}
+	o := &observer{
+		begun: map[types.NamespacedName]time.Time{}, settled: map[types.NamespacedName]time.Time{},
+		waiting: map[types.NamespacedName]bool{},
+	}
 	watched, err := watchAll(ctx, c, &oadpv1alpha1.NonAdminBackupList{})
 	if err != nil {
 		return nil, fmt.Errorf("watch NonAdminBackups: %w", err)
@@ -40,6 +45,7 @@ func startObserver(ctx context.Context, c client.WithWatch) (*observer, error) {
 				o.noteDeleted()
 			case ok:
 				o.note(client.ObjectKeyFromObject(nab), completed(nab))
+				o.noteWaits(client.ObjectKeyFromObject(nab), k8s.WaitsForTurn(nab.Status.Conditions))
 			}
 		}
 	}()
@@ -87,6 +93,23 @@ func (o *observer) noteDeleted() {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.deleted++
+}
+
+func (o *observer) noteWaits(key types.NamespacedName, waits bool) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if waits {
+		o.waiting[key] = true
+	} else {
+		delete(o.waiting, key)
+	}
+}
+
+// waits returns how many backups show that they wait for a turn.
+func (o *observer) waits() int {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return len(o.waiting)
 }
 
 // counts returns how many backups were created, how many have their final status or had it, and how many are deleted.

@@ -25,6 +25,7 @@ func (r *report) print(out io.Writer) {
 	r.Steps.print(out)
 	r.Long.print(out)
 	r.Restores.print(out)
+	r.Turns.print(out)
 	r.Expiries.print(out)
 }
 

@@ -244,26 +244,30 @@ func (r *rig) countHistories(ctx context.Context, b *burstReport, keys []types.N
 type historyCounts struct{ events, bytes, tasks, upserts, runs, signals int }
 
 // countHistory adds up all runs of a workflow ID: a run that a late signal started costs too.
-func (r *rig) countHistory(ctx context.Context, id string) (historyCounts, error) {
-	var counts historyCounts
+func (r *rig) countHistory(ctx context.Context, id string) (counts historyCounts, err error) {
+	counts.runs, err = r.readHistories(ctx, id, counts.add)
+	return counts, err
+}
+
+// readHistories calls visit with each event of all runs of a workflow ID, and returns how many runs there are.
+func (r *rig) readHistories(ctx context.Context, id string, visit func(*historypb.HistoryEvent)) (int, error) {
 	runs, err := r.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Query: fmt.Sprintf("WorkflowId = '%s'", id),
 	})
 	if err != nil {
-		return counts, fmt.Errorf("list the runs of %s: %w", id, err)
+		return 0, fmt.Errorf("list the runs of %s: %w", id, err)
 	}
-	counts.runs = len(runs.Executions)
 	for _, run := range runs.Executions {
 		events := r.temporal.GetWorkflowHistory(ctx, id, run.Execution.RunId, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
 			event, err := events.Next()
 			if err != nil {
-				return counts, fmt.Errorf("history of %s: %w", id, err)
+				return 0, fmt.Errorf("history of %s: %w", id, err)
 			}
-			counts.add(event)
+			visit(event)
 		}
 	}
-	return counts, nil
+	return len(runs.Executions), nil
 }
 
 func (c *historyCounts) add(event *historypb.HistoryEvent) {

@@ -30,6 +30,8 @@ type standIn struct {
 	created   map[types.NamespacedName]time.Time // by origin: the Backup was seen
 	completed map[types.NamespacedName]time.Time // by origin: its completion was about to be written
 	failed    error
+	// held is closed when Backups are completed again; nil if they are.
+	held chan struct{}
 }
 
 func startStandIn(ctx context.Context, c client.WithWatch) (*standIn, error) {
@@ -89,7 +91,35 @@ func (s *standIn) failure() error {
 	return s.failed
 }
 
+// hold has no Backup completed until release is called. At most as many are made meanwhile as wait to be served.
+func (s *standIn) hold() (release func()) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	held := make(chan struct{})
+	s.held = held
+	return sync.OnceFunc(func() {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.held = nil
+		close(held)
+	})
+}
+
+func (s *standIn) awaitRelease(ctx context.Context) {
+	s.mutex.Lock()
+	held := s.held
+	s.mutex.Unlock()
+	if held == nil {
+		return
+	}
+	select {
+	case <-held:
+	case <-ctx.Done():
+	}
+}
+
 func (s *standIn) complete(ctx context.Context, backup *velerov1.Backup) {
+	s.awaitRelease(ctx)
 	now := metav1.Now()
 	patch, err := json.Marshal(map[string]any{
 		"spec": map[string]string{"storageLocation": defaultLocation},
