@@ -100,13 +100,14 @@ func (p *Process) Running() bool {
 // Pause stops the component's processes with SIGSTOP and returns when it stands still: connections stay open and nobody
 // answers.
 func (p *Process) Pause() error {
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+	// Its children stop after it: while a child that was forked by vfork(2) has not begun its own program, its parent cannot stop.
+	if err := p.send(p.PID(), syscall.SIGSTOP); err != nil {
 		return err
 	}
 	if err := spawn.AwaitStopped(p.PID()); err != nil {
 		return fmt.Errorf("wait until %s stands still: %w", p.Name(), err)
 	}
-	return nil
+	return p.signal(syscall.SIGSTOP)
 }
 
 // Resume lets a paused component go on.
@@ -262,11 +263,14 @@ func (p *Process) end(grace time.Duration) error {
 	}
 }
 
-func (p *Process) signal(sig syscall.Signal) error {
+func (p *Process) signal(sig syscall.Signal) error { return p.send(-p.PID(), sig) }
+
+// send is kill(2) of the component's process, or of its process group.
+func (p *Process) send(pid int, sig syscall.Signal) error {
 	if !p.Running() {
 		return fmt.Errorf("%s is not running", p.Name())
 	}
-	if err := syscall.Kill(-p.PID(), sig); err != nil {
+	if err := syscall.Kill(pid, sig); err != nil {
 		return fmt.Errorf("send %s to %s: %w", sig, p.Name(), err)
 	}
 	return nil

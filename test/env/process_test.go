@@ -77,6 +77,16 @@ func TestAPausedProcessStandsStill(t *testing.T) {
 	}
 }
 
+// A process that starts others all the time, as Velero does its plugins, stands still too.
+func TestAProcessIsPausedWhileItStartsAnother(t *testing.T) {
+	p := shell(t, "while true; do /bin/true; done", always)
+	require.NoError(t, p.Restart(t.Context()))
+	for range 200 {
+		require.NoError(t, p.Pause())
+		require.NoError(t, p.Resume())
+	}
+}
+
 func TestProcessThatIgnoresTermIsKilled(t *testing.T) {
 	trapped := filepath.Join(t.TempDir(), "trapped")
 	p := shell(t, "trap '' TERM; touch "+trapped+"; while true; do sleep 0.1; done", func(context.Context) error {
