@@ -144,7 +144,7 @@ func (r *survivor) live() *before {
 	b := &before{}
 	ctx := r.t.Context()
 	alice := tenantsobjects.Make(r.t, r.Env, shop, users[shop], 3)
-	tenantsobjects.Make(r.t, r.Env, bank, users[bank], 0)
+	bob := tenantsobjects.Make(r.t, r.Env, bank, users[bank], 0)
 	space := &corev1.Namespace{}
 	require.NoError(r.t, r.admin.Get(ctx, client.ObjectKey{Name: shop}, space))
 	space.Labels["tier"], space.Annotations = "gold", map[string]string{"example.com/owner": "alice"}
@@ -153,10 +153,13 @@ func (r *survivor) live() *before {
 	var err error
 	b.account, err = r.CreateAccount(ctx, "lost-bucket")
 	require.NoError(r.t, err)
-	for _, each := range [][2]string{{shop, "own"}, {bank, "vault"}} {
-		r.locate(each[0], each[1], b.account)
-		tenantsobjects.Await(r.t, func(ctx context.Context) error { return r.pending(ctx, each[0], each[1]) })
-		r.terminal(nil).run("approve", fmt.Sprintf("holdfast approve %s/%s --reason 'ticket 4711'", each[0], each[1]))
+	for name, in := range map[string]*tenantsobjects.Namespace{"own": alice, "vault": bob} {
+		in.CreateLocation(name, b.account, func(spec *velerov1.BackupStorageLocationSpec) {
+			second := &metav1.Duration{Duration: time.Second}
+			spec.BackupSyncPeriod, spec.ValidationFrequency = second, second
+		})
+		tenantsobjects.Await(r.t, func(ctx context.Context) error { return r.pending(ctx, in.Name, name) })
+		r.terminal(nil).run("approve", fmt.Sprintf("holdfast approve %s/%s --reason 'ticket 4711'", in.Name, name))
 	}
 	tenantsobjects.Await(r.t, r.available)
 	r.patch(&oadpv1alpha1.NonAdminBackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: bank, Name: "vault"}},
@@ -201,31 +204,6 @@ func (r *survivor) giveUp(in *tenantsobjects.Namespace, name string) {
 func (r *survivor) patch(object client.Object, patch string) {
 	r.t.Helper()
 	require.NoError(r.t, r.admin.Patch(r.t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))))
-}
-
-// locate has a tenant name a storage location of its own, in an account's bucket.
-func (r *survivor) locate(namespace, name string, account env.Account) {
-	r.t.Helper()
-	for _, each := range []client.Object{
-		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keys"}, Data: map[string][]byte{"cloud": account.CredentialsFile()},
-		},
-		&oadpv1alpha1.NonAdminBackupStorageLocation{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec: oadpv1alpha1.NonAdminBackupStorageLocationSpec{BackupStorageLocationSpec: &velerov1.BackupStorageLocationSpec{
-				Provider: "aws",
-				Config:   map[string]string{"region": r.Storage().Region, "s3ForcePathStyle": "true", "s3Url": r.Storage().Endpoint},
-				Credential: &corev1.SecretKeySelector{
-					LocalObjectReference: corev1.LocalObjectReference{Name: "keys"}, Key: "cloud",
-				},
-				StorageType:         velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: account.Bucket}},
-				BackupSyncPeriod:    &metav1.Duration{Duration: time.Second},
-				ValidationFrequency: &metav1.Duration{Duration: time.Second},
-			}},
-		},
-	} {
-		require.NoError(r.t, r.admin.Create(r.t.Context(), each))
-	}
 }
 
 // pending returns nil if the location's approval request waits for a decision.

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	temporalclient "go.temporal.io/sdk/client"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,23 +33,10 @@ func synchronize(t *testing.T, cluster *env.Env) {
 // locate makes the tenant's storage location in the account's bucket, and waits until Velero can use it.
 func locate(in *tenants.Namespace, account env.Account, access velerov1.BackupStorageLocationAccessMode) {
 	in.T.Helper()
-	require.NoError(in.T, in.Tenant.Create(in.T.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: in.Name, Name: "bucket"}, Data: map[string][]byte{"cloud": account.CredentialsFile()},
-	}))
-	location := &oadpv1alpha1.NonAdminBackupStorageLocation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: in.Name, Name: "offsite"},
-		Spec: oadpv1alpha1.NonAdminBackupStorageLocationSpec{BackupStorageLocationSpec: &velerov1.BackupStorageLocationSpec{
-			Provider: "aws", AccessMode: access,
-			Config: map[string]string{"region": in.Storage().Region, "s3ForcePathStyle": "true", "s3Url": in.Storage().Endpoint},
-			Credential: &corev1.SecretKeySelector{
-				LocalObjectReference: corev1.LocalObjectReference{Name: "bucket"}, Key: "cloud",
-			},
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: account.Bucket}},
-		}},
-	}
-	require.NoError(in.T, in.Tenant.Create(in.T.Context(), location))
+	in.CreateLocation("offsite", account, func(spec *velerov1.BackupStorageLocationSpec) { spec.AccessMode = access })
 	in.Await(func(ctx context.Context) error {
-		if err := in.Tenant.Get(ctx, client.ObjectKeyFromObject(location), location); err != nil {
+		location := &oadpv1alpha1.NonAdminBackupStorageLocation{}
+		if err := in.Tenant.Get(ctx, client.ObjectKey{Namespace: in.Name, Name: "offsite"}, location); err != nil {
 			return err
 		}
 		made := location.Status.VeleroBackupStorageLocation
