@@ -73,8 +73,6 @@ type subject struct {
 	// made and recorded are for the view.
 	made     *contract.PlanBackup
 	recorded []string
-	// adopted are the names of the backups of earlier plans that this activity has taken up.
-	adopted []string
 }
 
 func (a *Activities) gather(ctx context.Context, step contract.PlanStep) (*subject, error) {

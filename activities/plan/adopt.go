@@ -83,8 +83,9 @@ func adoptable(made *velerov1.Backup, nab *oadpv1alpha1.NonAdminBackup, plan *ho
 // adopt takes up what has come back of the plans that this one continues. What is left in s.Returned is adopted later.
 func (a *Activities) adopt(ctx context.Context, s *subject) error {
 	candidates := s.Returned[:min(len(s.Returned), maxTried)]
-	for s.Returned = nil; len(candidates) > 0; candidates = candidates[1:] {
-		if len(s.adopted) == maxAdopted {
+	s.Returned = nil
+	for adopted := 0; len(candidates) > 0; candidates = candidates[1:] {
+		if adopted == maxAdopted {
 			s.Returned = candidates
 			return nil
 		}
@@ -99,7 +100,7 @@ func (a *Activities) adopt(ctx context.Context, s *subject) error {
 		}
 		s.Backups = slices.DeleteFunc(s.Backups, func(known Backup) bool { return known.Object.UID == b.Object.UID })
 		s.Backups = append(s.Backups, b)
-		s.adopted = append(s.adopted, b.Object.Name)
+		adopted++
 	}
 	return nil
 }
