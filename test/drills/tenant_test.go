@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,8 +90,21 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": name}}
 }
 
-// backUp takes a backup of the namespace.
+// backUp takes a backup of the namespace, again if Velero took it up twice and failed it.
 func (x *tenant) backUp(name string) {
+	x.t.Helper()
+	for !x.completes(name) {
+		nab := &oadpv1alpha1.NonAdminBackup{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: name}}
+		forced := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"forceDeleteBackup":true}}`))
+		require.NoError(x.t, x.client.Patch(x.t.Context(), nab, forced))
+		eventually.IsTrue(x.t, patience, fmt.Sprintf("backup %s/%s is gone", x.namespace, name), func() bool {
+			return apierrors.IsNotFound(x.client.Get(context.Background(), client.ObjectKeyFromObject(nab), nab))
+		})
+	}
+}
+
+// completes takes a backup and reports whether Velero has completed it; false if it took it up twice.
+func (x *tenant) completes(name string) bool {
 	x.t.Helper()
 	nab := &oadpv1alpha1.NonAdminBackup{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -99,11 +113,16 @@ func (x *tenant) backUp(name string) {
 		}},
 	}
 	x.create(nab)
-	eventually.IsTrue(x.t, patience, fmt.Sprintf("backup %s/%s completes", x.namespace, name), func() bool {
+	eventually.Succeeds(x.t, patience, func() error {
 		err := x.client.Get(context.Background(), client.ObjectKeyFromObject(nab), nab)
-		return err == nil && nab.Status.VeleroBackup != nil && nab.Status.VeleroBackup.Status != nil &&
-			nab.Status.VeleroBackup.Status.Phase == velerov1.BackupPhaseCompleted
+		made := nab.Status.VeleroBackup
+		completed := made != nil && made.Status != nil && made.Status.Phase == velerov1.BackupPhaseCompleted
+		if err == nil && !completed && !env.TakenUpTwice(made) {
+			err = fmt.Errorf("backup %s/%s has not completed: %+v, of Velero: %+v", x.namespace, name, nab.Status, made)
+		}
+		return err
 	})
+	return !env.TakenUpTwice(nab.Status.VeleroBackup)
 }
 
 func (x *tenant) drill(name, backup string, changes ...func(*holdfastv1alpha1.RestoreDrillSpec)) *holdfastv1alpha1.RestoreDrill {
