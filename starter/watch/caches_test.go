@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ import (
 func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 	s := newStation(t)
 	require.ErrorIs(t, s.Watching(t.Context()), errNotWatching)
-	s.election().Refused(errNoRight)
+	s.election.Refused(errNoRight)
 	require.ErrorIs(t, s.Watching(t.Context()), errNoRight, "what it waits for")
 	s.informers.err = errAway
 	require.ErrorIs(t, s.awaitCaches(t.Context()), errAway)
@@ -35,6 +36,19 @@ func TestTheWatcherIsReadyOnceAllCachesAreFilled(t *testing.T) {
 		}
 	}
 	assert.Len(t, s.informers.asked, len(watchedBy(s.kinds)), "each once")
+}
+
+// A leader that signals nothing yet would only have the other watcher be late.
+func TestAWatcherStandsForElectionOnceAllCachesAreFilled(t *testing.T) {
+	s := newStation(t)
+	led := false
+	s.election.Led = func(context.Context) { led = true }
+	s.informers.err = errAway
+	require.ErrorIs(t, s.stand(t.Context()), errAway)
+	assert.False(t, led)
+	s.informers.err = nil
+	require.NoError(t, s.stand(t.Context()))
+	assert.True(t, led)
 }
 
 // The rights and kinds of FoundationDB may not be there.

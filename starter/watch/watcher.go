@@ -62,8 +62,9 @@ type Options struct {
 	Log      *zap.Logger
 }
 
-// Watcher watches all kinds with one manager. Two may run at a time, and both signal; only the leader keeps queue positions and
-// Schedules, and sends heartbeats. Ends are signalled before starts. While Temporal is down the workqueue retries for ever.
+// Watcher watches all kinds with one manager. Two may run at a time: the leader signals at once, keeps queue positions and
+// Schedules, and sends heartbeats; the other one signals what the leader has not had served in time. Ends are signalled before
+// starts. While Temporal is down the workqueue retries for ever.
 type Watcher struct {
 	Options
 	kinds     []controllers.Watcher
@@ -73,6 +74,7 @@ type Watcher struct {
 	positions *queue.Positions
 	news      *queue.News
 	keeper    *schedules.Keeper
+	election  *leader.Election
 	watching  atomic.Bool // all caches are filled
 }
 
@@ -101,6 +103,15 @@ func (w *Watcher) awaitCaches(ctx context.Context) error {
 	w.Refusals.Forget()
 	w.watching.Store(true)
 	return nil
+}
+
+// stand has the watcher stand for election once all caches are filled: who leads before that signals nothing, and the other
+// watcher is late.
+func (w *Watcher) stand(ctx context.Context) error {
+	if err := w.awaitCaches(ctx); err != nil {
+		return err
+	}
+	return w.election.Run(ctx)
 }
 
 // watchedBy are the kinds of objects that are cached for these kinds, each once.
@@ -138,7 +149,7 @@ func Add(mgr manager.Manager, options Options) (*Watcher, error) {
 			return nil, err
 		}
 	}
-	for _, run := range []manager.RunnableFunc{w.awaitCaches, w.watchPolicy, w.election().Run} {
+	for _, run := range []manager.RunnableFunc{w.stand, w.watchPolicy} {
 		if err := mgr.Add(run); err != nil {
 			return nil, fmt.Errorf("add to the manager: %w", err)
 		}
@@ -158,10 +169,11 @@ func newWatcher(cached client.Client, clusters cache.Cache, options Options) *Wa
 		Client: cached, OADPNamespace: w.OADPNamespace, Turns: w.Turns, Paused: w.Paused, Log: w.Log,
 	})
 	w.keeper = &schedules.Keeper{Schedules: w.Schedules, Policy: w.policy.current.Load, Log: w.Log}
+	w.election = &leader.Election{Lease: w.Lease, Refused: w.Refusals.Take, Log: w.Log, Led: w.led}
 	env := &controllers.Env{
 		ClusterID: w.ClusterID, OADPNamespace: w.OADPNamespace,
 		ProgressInterval: w.ProgressInterval, ResyncInterval: w.ResyncInterval,
-		Client: cached, Workflows: w.Workflows, Paused: w.Paused, Log: w.Log,
+		Client: cached, Workflows: w.Workflows, Follows: w.election.Follows, Paused: w.Paused, Log: w.Log,
 	}
 	w.kinds = velero.Kinds(&velero.Env{
 		Env: env, Policy: w.policy, PositionsChanged: w.positions.Changed,
@@ -173,11 +185,6 @@ func newWatcher(cached client.Client, clusters cache.Cache, options Options) *Wa
 	return w
 }
 
-// election has one of several watchers do the leader's work.
-func (w *Watcher) election() *leader.Election {
-	return &leader.Election{Lease: w.Lease, Refused: w.Refusals.Take, Log: w.Log, Led: w.led}
-}
-
 // led does the leader's work as long as this watcher leads.
 func (w *Watcher) led(ctx context.Context) {
 	review := &schedules.Review{
@@ -187,6 +194,9 @@ func (w *Watcher) led(ctx context.Context) {
 		Heartbeats: w.Heartbeats, Version: w.Version, Census: w.Census, Problem: w.problem, Now: time.Now, Log: w.Log,
 	}
 	var all sync.WaitGroup
+	for _, kind := range w.kinds {
+		all.Go(func() { kind.Lead(ctx) })
+	}
 	all.Go(func() { w.positions.Run(ctx) })
 	all.Go(func() { w.news.Run(ctx) })
 	all.Go(func() { w.keeper.Run(ctx) })

@@ -12,8 +12,9 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// A second watcher signals everything twice, and a second worker shares the work: neither makes a write that would not be
-// there without it. Not parallel: it stops Velero, so that every backup meets the same phases one after the other.
+// A second watcher signals what the first one has not had served in time, and a second worker shares the work: neither makes a write
+// that would not be there without it. When the first watcher hangs, the second one is enough. Not parallel: it stops Velero, so that
+// every backup meets the same phases one after the other.
 func TestTwoWatchersWriteNoMoreThanOne(t *testing.T) {
 	actForVelero(t)
 	alone := writesOf(t)
@@ -33,7 +34,18 @@ func TestTwoWatchersWriteNoMoreThanOne(t *testing.T) {
 	}
 	together := firstFitting(t, func(int) []map[string]int { return writesOf(t) }, noMore)
 	assert.True(t, noMore(together), "alone %v, together %v", alone, together)
-	assert.Regexp(t, `holdfast_signal_seconds_count\{kind="NonAdminBackup"\} [1-9]`, metricsOf(t, "watcher-2"), "it took part")
+
+	first := stack.Component(env.Watcher)
+	require.NoError(t, first.Pause())
+	t.Cleanup(func() { _ = first.Resume() })
+	x := newTenant(t, "heidi")
+	nab := x.await(x.backUp("unseen-by-the-first"), "made", func(now *oadpv1alpha1.NonAdminBackup) bool {
+		return now.Status.Phase == oadpv1alpha1.NonAdminPhaseCreated
+	})
+	veleroSays(t, nab, velerov1.BackupPhaseCompleted)
+	awaitEnd(t, x.awaitVeleroPhase(nab, velerov1.BackupPhaseCompleted))
+	assert.Regexp(t, `holdfast_signal_seconds_count\{kind="NonAdminBackup"\} [1-9]`, metricsOf(t, "watcher-2"), "it took over")
+	require.NoError(t, first.Resume())
 }
 
 // writesOf takes some backups from their creation until they are settled and counts the writes to each.

@@ -159,6 +159,12 @@ func Settled(v contract.BackupView) bool {
 	return v.Finalizer && v.Velero.Finished && Mirrored(v) && !v.Velero.DigestsDue
 }
 
+// AwaitsVelero reports whether the workflow has done all that it can until Velero goes on, or digests are recorded, and the
+// status repeats Velero's phase.
+func AwaitsVelero(v contract.BackupView) bool {
+	return v.Velero.Exists && Mirrored(v) && !v.VerdictDue && !v.BeingDeleted && !v.DeleteBackup && next(v) == wait
+}
+
 // digestsDue reports whether digests of a complete backup are to be recorded.
 func digestsDue(v contract.BackupView) bool {
 	return v.Velero.DigestsDue && !v.BeingDeleted && !v.DeleteBackup && !v.ForceDelete

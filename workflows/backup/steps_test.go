@@ -58,6 +58,28 @@ func TestStepsAreSafe(t *testing.T) {
 	})
 }
 
+// A watcher that follows leaves an event of such a backup to the leader.
+func TestWhatAwaitsVeleroHasNothingElseToDo(t *testing.T) {
+	var found int
+	views(func(v contract.BackupView) {
+		if !AwaitsVelero(v) {
+			return
+		}
+		found++
+		require.Equal(t, wait, next(v), "%+v", v)
+		require.True(t, v.Velero.Exists && v.Finalizer && v.SpecValidated && v.EverCreated, "%+v", v)
+		require.False(t, v.DeleteBackup || v.ForceDelete || v.BeingDeleted || v.VerdictDue, "%+v", v)
+	})
+	assert.NotZero(t, found)
+	v := contract.BackupView{
+		Found: true, Phase: "Created", Finalizer: true, SpecValidated: true, Accepted: true, EverCreated: true,
+		Velero: contract.VeleroBackupView{Exists: true, Phase: "InProgress", MirroredPhase: "InProgress", Running: true},
+	}
+	assert.True(t, AwaitsVelero(v))
+	v.Velero.Phase = "Completed"
+	assert.False(t, AwaitsVelero(v), "its status does not say so yet")
+}
+
 func TestForceDeleteGoesBeforeDeleteBackup(t *testing.T) {
 	v := contract.BackupView{
 		Found: true, Finalizer: true, BeingDeleted: true, DeleteBackup: true, ForceDelete: true,

@@ -75,5 +75,14 @@ func Settled(v contract.RestoreView) bool {
 	case !v.Velero.Exists:
 		return v.AbsenceReported
 	}
-	return v.Finalizer && v.Velero.Finished && !v.FinalizationDue && v.Velero.Phase == v.Velero.MirroredPhase
+	return v.Finalizer && v.Velero.Finished && !v.FinalizationDue && mirrored(v)
+}
+
+// mirrored reports whether the status repeats Velero's phase.
+func mirrored(v contract.RestoreView) bool { return v.Velero.Phase == v.Velero.MirroredPhase }
+
+// AwaitsVelero reports whether the workflow has done all that it can until Velero goes on, or the finalization ends, and the
+// status repeats Velero's phase.
+func AwaitsVelero(v contract.RestoreView) bool {
+	return v.Velero.Exists && mirrored(v) && !v.BeingDeleted && next(v) == wait
 }

@@ -49,6 +49,21 @@ func TestRestoreStepsAreSafe(t *testing.T) {
 	})
 }
 
+// A watcher that follows leaves an event of such a restore to the leader.
+func TestWhatAwaitsVeleroHasNothingElseToDo(t *testing.T) {
+	var found int
+	restoreViews(func(v contract.RestoreView) {
+		if !AwaitsVelero(v) {
+			return
+		}
+		found++
+		require.Equal(t, wait, next(v), "%+v", v)
+		require.True(t, v.Velero.Exists && v.Finalizer && v.SpecValidated && v.EverCreated && !v.BeingDeleted, "%+v", v)
+		require.Equal(t, v.Velero.MirroredPhase, v.Velero.Phase, "%+v", v)
+	})
+	assert.NotZero(t, found)
+}
+
 func TestARestoreSaysWhatItWaitsFor(t *testing.T) {
 	velero := contract.VeleroRestoreView{Name: "r", Exists: true}
 	in := func(phase string, change func(*contract.RestoreView)) contract.RestoreView {

@@ -5,35 +5,54 @@ import (
 	"time"
 )
 
-// arrivals records, for every request that waits in the workqueue, when its event arrived, so that the time to the signal can
-// be measured: the workqueue merges requests for the same object, and retries failed ones.
+// arrivals records, for every request that waits in the workqueue, when it arrived, so that the time to the signal can be
+// measured: the workqueue merges requests for the same object, and retries failed ones.
 type arrivals struct {
 	mutex sync.Mutex
-	first map[Request]time.Time
+	first map[Request]arrival
 }
 
-// note records when a request arrived, or is to count as arrived. The earliest time counts.
-func (a *arrivals) note(request Request, at time.Time) {
+// arrival is when a request arrived, or is to count as arrived.
+type arrival struct {
+	at time.Time
+	// event: an event has caused it, which another watcher has too. Others are this watcher's own.
+	event bool
+}
+
+// note records an arrival. The earliest time counts, and that one is this watcher's own.
+func (a *arrivals) note(request Request, of arrival) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.first == nil {
-		a.first = map[Request]time.Time{}
+		a.first = map[Request]arrival{}
 	}
-	if known, ok := a.first[request]; !ok || at.Before(known) {
-		a.first[request] = at
+	if known, ok := a.first[request]; ok {
+		of.event = of.event && known.event
+		if known.at.Before(of.at) {
+			of.at = known.at
+		}
 	}
+	a.first[request] = of
 }
 
-// take returns when a request arrived and forgets it. It is now for a request that was not recorded (a resync), or that was
+// take returns the arrival of a request and forgets it. It is now for a request that was not recorded (a resync), or that was
 // delayed and is handled early.
-func (a *arrivals) take(request Request) time.Time {
+func (a *arrivals) take(request Request) arrival {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	now := time.Now()
-	at, ok := a.first[request]
+	of, ok := a.first[request]
 	delete(a.first, request)
-	if !ok || at.After(now) {
-		return now
+	if !ok || of.at.After(now) {
+		of.at = now
 	}
-	return at
+	return of
+}
+
+// wait reports whether a request waits for its signal since its arrival.
+func (a *arrivals) wait(request Request) bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	_, waits := a.first[request]
+	return waits
 }

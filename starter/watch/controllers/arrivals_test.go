@@ -27,15 +27,29 @@ func TestWhenARequestCame(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var a arrivals
 				started := time.Now()
-				a.note(Request{Name: "another"}, started.Add(never))
+				a.note(Request{Name: "another"}, arrival{at: started.Add(never)})
 				for _, at := range test.noted {
-					a.note(Request{Name: "nightly"}, started.Add(at))
+					a.note(Request{Name: "nightly"}, arrival{at: started.Add(at), event: true})
 				}
 				time.Sleep(test.looked)
-				assert.Equal(t, test.want, a.take(Request{Name: "nightly"}).Sub(started))
-				assert.Equal(t, time.Now(), a.take(Request{Name: "nightly"}), "once")
+				assert.Equal(t, arrival{at: started.Add(test.want), event: len(test.noted) > 0}, a.take(Request{Name: "nightly"}))
+				assert.Equal(t, arrival{at: time.Now()}, a.take(Request{Name: "nightly"}), "once")
 				assert.Len(t, a.first, 1, "nothing is kept of it")
 			})
 		})
+	}
+}
+
+// An event has a head start that a watcher's own request has not.
+func TestARequestOfAWatchersOwnHurriesAnEvent(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		var a arrivals
+		at := time.Now()
+		a.note(Request{Name: "nightly"}, arrival{at: at, event: first})
+		a.note(Request{Name: "nightly"}, arrival{at: at.Add(time.Second), event: !first})
+		assert.True(t, a.wait(Request{Name: "nightly"}))
+		assert.Equal(t, arrival{at: at}, a.first[Request{Name: "nightly"}])
+		a.take(Request{Name: "nightly"})
+		assert.False(t, a.wait(Request{Name: "nightly"}))
 	}
 }

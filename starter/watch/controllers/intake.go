@@ -63,6 +63,7 @@ type intake struct {
 	requests chan event.TypedGenericEvent[Request]
 	arrivals arrivals
 	starts   *starts
+	left     left
 }
 
 func newIntake() *intake {
@@ -72,7 +73,7 @@ func newIntake() *intake {
 
 // feed makes a builder's controller handle the waiting requests.
 func (i *intake) feed(to *builder.TypedBuilder[Request], handle reconcile.TypedFunc[Request]) error {
-	return to.WatchesRawSource(source.TypedChannel(i.requests, forward(i.Add))).
+	return to.WatchesRawSource(source.TypedChannel(i.requests, forward(i.addOwn))).
 		WithOptions(controller.TypedOptions[Request]{
 			MaxConcurrentReconciles: concurrentReconciles,
 			CacheSyncTimeout:        cacheSyncTimeout,
@@ -81,11 +82,16 @@ func (i *intake) feed(to *builder.TypedBuilder[Request], handle reconcile.TypedF
 		}).
 		Complete(reconcile.TypedFunc[Request](func(ctx context.Context, request Request) (reconcile.Result, error) {
 			result, err := handle(ctx, request)
-			if err == nil {
-				result.Priority = new(handler.LowPriority) // whatever its priority was, it comes again without an event
-			}
-			return result, err
+			return i.ranked(request, result, err), err
 		}))
+}
+
+// ranked has a request come again last, whatever its priority was, unless it comes again since its event still waits.
+func (i *intake) ranked(request Request, result reconcile.Result, err error) reconcile.Result {
+	if err == nil && !i.arrivals.wait(request) {
+		result.Priority = new(handler.LowPriority)
+	}
+	return result
 }
 
 // forward enqueues requests that do not come from an informer.
@@ -95,9 +101,15 @@ func forward(add func(Queue, Request)) handler.TypedFuncs[Request, Request] {
 	}
 }
 
-// Add puts a request into the workqueue.
+// Add puts the request of an event into the workqueue.
 func (i *intake) Add(q Queue, request Request) {
-	i.arrivals.note(request, time.Now())
+	i.arrivals.note(request, arrival{at: time.Now(), event: true})
+	q.Add(request)
+}
+
+// addOwn puts a request into the workqueue that no event has caused.
+func (i *intake) addOwn(q Queue, request Request) {
+	i.arrivals.note(request, arrival{at: time.Now()})
 	q.Add(request)
 }
 
@@ -120,13 +132,13 @@ func (i *intake) addPrior(q Queue, request Request, priority int) {
 		i.Add(q, request)
 		return
 	}
-	i.arrivals.note(request, time.Now())
+	i.arrivals.note(request, arrival{at: time.Now(), event: true})
 	ranked.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
 }
 
 // AddAfter puts a request into the workqueue later; the delay does not count as latency.
 func (i *intake) AddAfter(q Queue, request Request, delay time.Duration) {
-	i.arrivals.note(request, time.Now().Add(delay))
+	i.arrivals.note(request, arrival{at: time.Now().Add(delay), event: true})
 	q.AddAfter(request, delay)
 }
 
@@ -138,8 +150,8 @@ func (i *intake) Enqueue(ctx context.Context, request Request) {
 	}
 }
 
-// Started is called when an object has started that may have waited for its turn.
-func (i *intake) Started(request Request) { i.starts.started(request) }
+// Started is called when an object has started that may have waited for its turn. began: it had not before this event.
+func (i *intake) Started(request Request, began bool) { i.starts.started(request, began) }
 
 // Requested empties the channel before the workqueue, for tests without a controller.
 func (i *intake) Requested() []Request {

@@ -37,6 +37,6 @@ func (q *recordingQueue) Add(request Request) { q.added = append(q.added, reques
 
 func TestRequestsFromElsewhereArePassedOn(t *testing.T) {
 	q, forced := &recordingQueue{}, Request{Name: "nightly", Force: true}
-	forward(newIntake().Add).Generic(t.Context(), event.TypedGenericEvent[Request]{Object: forced}, q)
+	forward(newIntake().addOwn).Generic(t.Context(), event.TypedGenericEvent[Request]{Object: forced}, q)
 	assert.Equal(t, []Request{forced}, q.added)
 }

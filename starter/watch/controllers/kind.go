@@ -33,6 +33,8 @@ type Env struct {
 	// Client reads the cache and writes to the API server.
 	Client    client.Client
 	Workflows connect.Workflows
+	// Follows reports whether another watcher leads, which signals first. nil: there is no other.
+	Follows func() bool
 	// Paused returns an error while another controller serves the kinds that are Shared.
 	Paused func() error
 	Log    *zap.Logger
@@ -97,6 +99,8 @@ type Watcher interface {
 	AddTo(mgr manager.Manager) error
 	// Watched are the kinds that are cached for it.
 	Watched() []*caches.Kind
+	// Lead has every object judged soon that this watcher has left to the leader: it leads now.
+	Lead(ctx context.Context)
 	// RequeueAll has every object judged soon, since Temporal may have lost its workflow.
 	RequeueAll(ctx context.Context)
 	// PolicyWritten has every object judged soon for which the policy matters. first: it was not known before.
@@ -143,14 +147,18 @@ func (k *Kind[T]) Watched() []*caches.Kind {
 
 // Reconcile signals the workflow of an object if a step is due. It runs again after the resync interval.
 func (k *Kind[T]) Reconcile(ctx context.Context, request Request) (reconcile.Result, error) {
-	came := k.arrivals.take(request)
+	arrived := k.arrivals.take(request)
 	if err := k.paused(); err != nil {
 		k.Log.Debug("paused", zap.Error(err))
 		return reconcile.Result{RequeueAfter: pausedInterval}, nil
 	}
-	again, err := k.judge(ctx, request, came)
+	if wait := k.headStart(request, arrived); wait > 0 {
+		k.arrivals.note(request, arrived)
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	again, err := k.judge(ctx, request, arrived)
 	if err != nil {
-		k.arrivals.note(request, came) // retried: the event still waits for its signal
+		k.arrivals.note(request, arrived) // retried: the event still waits for its signal
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
@@ -163,23 +171,34 @@ func (k *Kind[T]) paused() error {
 	return k.Paused()
 }
 
-func (k *Kind[T]) judge(ctx context.Context, request Request, came time.Time) (again time.Duration, err error) {
-	ref, send := request.ref(), k.sender(request, came)
+func (k *Kind[T]) judge(ctx context.Context, request Request, arrived arrival) (again time.Duration, err error) {
+	ref, send := request.ref(), k.sender(request, k.latencySince(request, arrived))
 	if k.Judge == nil {
 		return 0, send(k.Reported, running(ctx, k.Workflow, ref, "changed"))
 	}
 	view, err := k.Judge(ctx, k.Client, ref)
-	if err != nil || !k.mayStart(request, view.Unstarted) {
+	if err != nil {
 		return 0, err
+	}
+	if wait := k.leave(request, view, arrived.event); wait > 0 {
+		return wait, nil
+	}
+	if !k.mayStart(request, view.Unstarted) {
+		return 0, nil
 	}
 	gone := !view.Found && !view.Due // one that is gone, and of which something is left, is judged again
 	if err := k.message(ctx, ref, view, request.Force, send); err != nil || request.Force || gone {
 		return 0, err
 	}
+	return k.next(view), nil
+}
+
+// next returns when an object is judged again without an event.
+func (k *Kind[T]) next(view View) time.Duration {
 	if view.Again > 0 {
-		return min(view.Again, k.ResyncInterval), nil
+		return min(view.Again, k.ResyncInterval)
 	}
-	return k.ResyncInterval, nil
+	return k.ResyncInterval
 }
 
 // Each calls do for every object of the kind in the cache that matches. The objects are the cache's own.

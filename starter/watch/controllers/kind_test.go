@@ -160,7 +160,7 @@ func TestWhatWaitedIsLookedAtAgain(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, result, "it comes again when its turn has come")
 		assert.Empty(t, workflows.what)
-		kind.starts.started(of("first", 1))
+		kind.starts.started(of("first", 1), true)
 		synctest.Wait()
 		require.Equal(t, []Request{request}, kind.Requested())
 		_, err = kind.Reconcile(t.Context(), request)

@@ -39,6 +39,8 @@ type starts struct {
 	// ready have waited, and have been started by something else.
 	ready []Request
 	moved chan struct{}
+	// others is when an object was last seen to start that was not signalled here.
+	others time.Time
 }
 
 // lateness records which existing objects of a namespace have not started in time, and when the last one was late.
@@ -93,9 +95,13 @@ func (s *starts) room(namespace string) bool {
 }
 
 // started is called when an object has started. A request for it that waits here is due at once: it may be about its end.
-func (s *starts) started(request Request) {
+// began: it had not started before.
+func (s *starts) started(request Request, began bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if began && !s.isOurs(request.Forced(false)) {
+		s.others = time.Now()
+	}
 	if force, waited := s.stopWaiting(request.Forced(false)); waited {
 		s.ready = append(s.ready, request.Forced(force))
 		s.move()
@@ -105,6 +111,21 @@ func (s *starts) started(request Request) {
 		delete(s.late, request.Namespace) // its worker was not running
 	}
 	s.leave(request)
+}
+
+// isOurs reports whether an unstarted object was signalled here.
+func (s *starts) isOurs(key Request) bool {
+	_, signalled := s.signalled[key]
+	late := s.late[key.Namespace]
+	return signalled || (late != nil && late.objects[key])
+}
+
+// othersStart reports whether another object has started, within that time, that was not signalled here. It does not matter for
+// an object whose turn has come here.
+func (s *starts) othersStart(request Request, within time.Duration) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return !s.isOurs(request.Forced(false)) && time.Since(s.others) < within
 }
 
 // left is called for an object that is judged now and does not wait here: it has started, or will not.

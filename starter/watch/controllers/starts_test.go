@@ -32,14 +32,14 @@ func TestStartsAreHandedOverAsOthersBegin(t *testing.T) {
 	assert.False(t, b.admit(of("next", 1)))
 	assert.False(t, b.admit(of("next", 1).Forced(true)), "it waits already")
 	assert.Empty(t, b.due())
-	b.started(of("first", 7))
+	b.started(of("first", 7), true)
 	assert.Len(t, b.moved, 1)
 	assert.False(t, b.admit(of("late", 1)), "no one overtakes what waits")
 	assert.Equal(t, []Request{of("next", 1).Forced(true)}, b.due())
 	assert.True(t, b.admit(of("next", 1)), "its turn has come")
 	assert.Empty(t, b.due())
-	b.started(of("next", 1))
-	b.started(of("next", 1))
+	b.started(of("next", 1), true)
+	b.started(of("next", 1), true)
 	assert.Equal(t, []Request{of("late", 1)}, b.due())
 }
 
@@ -50,13 +50,13 @@ func TestWhatWaitsAndHasStartedIsDueAtOnce(t *testing.T) {
 		require.False(t, b.admit(of("next", i)))
 	}
 	require.False(t, b.admit(of("other", 1).Forced(true)))
-	b.started(of("next", 1))
-	b.started(of("other", 1))
+	b.started(of("next", 1), true)
+	b.started(of("other", 1), true)
 	assert.Equal(t, []Request{of("next", 1), of("other", 1).Forced(true)}, b.due())
 	assert.Empty(t, b.due(), "nobody else")
 	b.left(of("next", 0)) // judged now
-	b.started(of("first", 0))
-	b.started(of("first", 1))
+	b.started(of("first", 0), true)
+	b.started(of("first", 1), true)
 	assert.Equal(t, []Request{of("next", 2)}, b.due())
 	assert.Empty(t, b.turns)
 	assert.Empty(t, b.waiting)
@@ -71,7 +71,7 @@ func TestTurnsToBeginGoRoundTheNamespaces(t *testing.T) {
 	}
 	require.False(t, b.admit(of("few", 1)))
 	for i := range 3 {
-		b.started(of("first", i))
+		b.started(of("first", i), true)
 	}
 	assert.Equal(t, []Request{of("many", 0), of("few", 1), of("many", 1)}, b.due())
 }
@@ -95,7 +95,7 @@ func takes(attackers int) time.Duration {
 	b := newStarts()
 	begin := func(request Request) {
 		if request.Namespace == "victim" {
-			time.AfterFunc(time.Second, func() { b.started(request) })
+			time.AfterFunc(time.Second, func() { b.started(request, true) })
 		}
 	}
 	ask := func(request Request) {
@@ -151,7 +151,7 @@ func TestANamespaceIsLateAsLongAsItsObjectsAre(t *testing.T) {
 		b := late()
 		for i := range startsAtATime {
 			require.True(t, b.isLate("first"))
-			b.started(of("first", i))
+			b.started(of("first", i), true)
 		}
 		assert.Empty(t, b.late, "its worker was away")
 

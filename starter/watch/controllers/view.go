@@ -21,6 +21,8 @@ type View struct {
 	Open bool
 	// Ended: the object is gone and nothing remains; even a forced request does not start its workflow.
 	Ended bool
+	// Waits: its workflow has done all that it can for now; an event while it waits says how far Velero has come, at most.
+	Waits bool
 	// Partly: the cache has not kept all that the object is judged by; every event signals its workflow.
 	Partly bool
 	// Unstarted: the object waits for its workflow's start.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,18 +53,55 @@ type Election struct {
 	Log     *zap.Logger
 	// Led is what the leader does until its context ends.
 	Led func(ctx context.Context)
+
+	sighting atomic.Pointer[sighting]
 }
 
-// noticed is a lock that reports the API server's errors.
+// sighting is what was last read of another watcher's lease.
+type sighting struct {
+	holder  string
+	renewed metav1.Time // by the holder's clock
+	// seen is when it was noticed that the holder had renewed the lease, by this watcher's clock; long ago if never.
+	seen time.Time
+}
+
+// Follows reports whether another watcher leads: it was seen to renew its lease within renewDeadline. A lease that is only there
+// may be that of a dead watcher. Times by different clocks are not compared.
+func (e *Election) Follows() bool {
+	last := e.sighting.Load()
+	return last != nil && time.Since(last.seen) < renewDeadline
+}
+
+// see notes the lease as it was read. A watcher that leads does not read it.
+func (e *Election) see(record *resourcelock.LeaderElectionRecord) {
+	if record.HolderIdentity == "" || record.HolderIdentity == e.Lease.Identity() {
+		e.sighting.Store(nil)
+		return
+	}
+	now := &sighting{holder: record.HolderIdentity, renewed: record.RenewTime}
+	if last := e.sighting.Load(); last != nil && last.holder == now.holder {
+		now.seen = last.seen
+		if !last.renewed.Equal(&now.renewed) {
+			now.seen = time.Now()
+		}
+	}
+	e.sighting.Store(now)
+}
+
+// noticed is a lock that reports the API server's errors, and what it reads.
 type noticed struct {
 	resourcelock.Interface
 	refused func(error)
+	see     func(*resourcelock.LeaderElectionRecord)
 }
 
 // Get implements resourcelock.Interface.
 func (l noticed) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	l.refused(err)
+	if err == nil {
+		l.see(record)
+	}
 	return record, raw, err
 }
 
@@ -81,10 +119,10 @@ func (l noticed) Update(ctx context.Context, record resourcelock.LeaderElectionR
 	return err
 }
 
-// Run runs Led while this watcher leads. Signals do not depend on the lease. A lost lease does not end the process: the
-// manager's own election would end it, and after each outage of the API server the caches would have to be filled again. A
-// leader that notices the loss late does no harm: a patch of positions is bound to the object read, and two watchers may keep
-// Schedules.
+// Run runs Led while this watcher leads. That a signal is sent does not depend on the lease, only when. A lost lease does not
+// end the process: the manager's own election would end it, and after each outage of the API server the caches would have to be
+// filled again. A leader that notices the loss late does no harm: a patch of positions is bound to the object read, and two
+// watchers may keep Schedules.
 func (e *Election) Run(ctx context.Context) error {
 	if e.Lease == nil {
 		e.Led(ctx)
@@ -102,7 +140,7 @@ func (e *Election) Run(ctx context.Context) error {
 func (e *Election) once(ctx context.Context) error {
 	terms, over := make(chan context.Context, 1), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: noticed{Interface: e.Lease, refused: e.Refused}, Name: LeaseName, ReleaseOnCancel: true,
+		Lock: noticed{Interface: e.Lease, refused: e.Refused, see: e.see}, Name: LeaseName, ReleaseOnCancel: true,
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: leaseRetry,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(term context.Context) { terms <- term },
@@ -118,6 +156,7 @@ func (e *Election) once(ctx context.Context) error {
 	}()
 	select {
 	case term := <-terms:
+		e.sighting.Store(nil)
 		e.Log.Info("leading", zap.String("identity", e.Lease.Identity()))
 		e.Led(term) //nolint:contextcheck // it ends with ctx, and with the lease
 		e.Log.Info("not leading any more")

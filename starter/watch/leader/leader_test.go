@@ -29,18 +29,22 @@ var errAway = errors.New("connection refused")
 // candidate is a watcher that may lead.
 type candidate struct {
 	Election
+	t       *testing.T
 	terms   atomic.Int32
 	refused atomic.Pointer[error]
 	stop    context.CancelFunc
 	ended   chan struct{}
 }
 
-func newCandidate() *candidate {
-	c := &candidate{ended: make(chan struct{})}
-	c.Election = Election{Log: zap.NewNop(), Refused: func(err error) { c.refused.Store(&err) }, Led: func(ctx context.Context) {
+func newCandidate(t *testing.T) *candidate {
+	t.Helper()
+	c := &candidate{t: t, ended: make(chan struct{})}
+	c.Log, c.Refused = zap.NewNop(), func(err error) { c.refused.Store(&err) }
+	c.Led = func(ctx context.Context) {
+		assert.False(c.t, c.Follows(), "who leads follows nobody")
 		c.terms.Add(1)
 		<-ctx.Done()
-	}}
+	}
 	return c
 }
 
@@ -53,8 +57,13 @@ func leaseOf(api *kubernetesfake.Clientset, name string) *resourcelock.LeaseLock
 
 func stand(t *testing.T, api *kubernetesfake.Clientset, name string) *candidate {
 	t.Helper()
-	c := newCandidate()
-	c.Lease = leaseOf(api, name)
+	return standBy(t, leaseOf(api, name))
+}
+
+func standBy(t *testing.T, lease resourcelock.Interface) *candidate {
+	t.Helper()
+	c := newCandidate(t)
+	c.Lease = lease
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
 	go func() {
@@ -82,11 +91,14 @@ func TestOneWatcherLeadsAndTheOtherFollows(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		assert.EqualValues(t, 1, first.terms.Load())
 		assert.Zero(t, second.terms.Load())
+		assert.False(t, first.Follows())
+		assert.True(t, second.Follows(), "it has seen the lease renewed")
 
 		first.stop()
 		<-first.ended
 		time.Sleep(gaveUp)
 		assert.EqualValues(t, 1, second.terms.Load(), "a leader that ends gives the lease up")
+		assert.False(t, second.Follows())
 		second.stop()
 		synctest.Wait()
 	})
@@ -106,7 +118,11 @@ func TestALeaderThatWasKilledIsFollowed(t *testing.T) {
 		require.NoError(t, lease.Update(t.Context(), *held))
 
 		second := stand(t, api, "second")
-		time.Sleep(leaseDuration + 3*leaseRetry) // client-go waits for up to 2.2 of these between two attempts
+		for range int(leaseDuration / time.Second) {
+			assert.False(t, second.Follows(), "nobody renews that lease: no event is left to the dead")
+			time.Sleep(time.Second)
+		}
+		time.Sleep(3 * leaseRetry) // client-go waits for up to 2.2 of these between two attempts
 		assert.EqualValues(t, 1, second.terms.Load())
 		second.stop()
 		synctest.Wait()
@@ -128,6 +144,9 @@ func TestAnOutageOfTheAPIServerEndsNoWatcher(t *testing.T) {
 		away.Store(true)
 		time.Sleep(5 * time.Minute)
 		assert.Equal(t, 1, terms(), "nothing is kept in the name of a lease that is lost")
+		for _, watcher := range watchers {
+			assert.False(t, watcher.Follows(), "without an API server nobody is known to lead")
+		}
 		away.Store(false)
 		time.Sleep(time.Minute)
 		assert.Equal(t, 2, terms())
@@ -151,9 +170,11 @@ func TestWhatTheAPIServerAnswersIsKnown(t *testing.T) {
 				})
 				c := stand(t, api, "first")
 				time.Sleep(10 * time.Second)
+				synctest.Wait() // the lease is renewed at this instant, which takes a read and a write
 				require.ErrorIs(t, *c.refused.Load(), errAway)
 				refused.Store(false)
 				time.Sleep(2 * time.Minute)
+				synctest.Wait()
 				require.NoError(t, *c.refused.Load())
 				assert.NotZero(t, c.terms.Load())
 				c.stop()
@@ -165,11 +186,12 @@ func TestWhatTheAPIServerAnswersIsKnown(t *testing.T) {
 
 func TestAWatcherWithoutALeaseLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCandidate()
+		c := newCandidate(t)
 		ctx, stop := context.WithCancel(t.Context())
 		go func() { assert.NoError(t, c.Run(ctx)) }()
 		time.Sleep(5 * time.Second)
 		assert.EqualValues(t, 1, c.terms.Load())
+		assert.False(t, c.Follows(), "and is never late")
 		stop()
 		synctest.Wait()
 	})

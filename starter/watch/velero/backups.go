@@ -83,6 +83,7 @@ func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.Ob
 	return b.inTurn(ctx, o.NAB, controllers.View{
 		Found: true, Due: !backupworkflow.Settled(view),
 		Unstarted:  o.Backup == nil && b.awaitsCreation(o.NAB) && !o.DeletionRequested(),
+		Waits:      backupworkflow.AwaitsVelero(view),
 		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()), Drill: o.DrillDue(),
 	}, view.AwaitsTurn, o.Backup == nil && turns.Awaits(o.NAB, b.ClusterID)), nil
 }

@@ -74,6 +74,7 @@ func (r *restores) judge(ctx context.Context, from client.Reader, ref contract.O
 	return r.inTurn(ctx, o.NAR, controllers.View{
 		Found: true, Due: !restoreworkflow.Settled(view),
 		Unstarted:  o.Restore == nil && r.awaitsCreation(o.NAR) && !lifecycle.DeletionRequested(o.NAR),
+		Waits:      restoreworkflow.AwaitsVelero(view),
 		VeleroName: o.RestoreName, Uncounted: uncountedRestore(o),
 	}, view.AwaitsTurn, o.Restore == nil && turns.Awaits(o.NAR, r.ClusterID)), nil
 }

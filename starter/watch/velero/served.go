@@ -34,6 +34,11 @@ func (s *served[T]) awaitsCreation(object client.Object) bool {
 	return awaitsCreation(s.Own.Phase(object))
 }
 
+// started reports whether the workflow of an object has shown that it runs, or ran.
+func (s *served[T]) started(object client.Object) bool {
+	return !s.awaitsCreation(object) || k8s.Waited(k8s.Conditions(object))
+}
+
 // adding enqueues objects that an event of another object concerns.
 func (s *served[T]) adding(q controllers.Queue) func(T) {
 	return func(object T) { s.Add(q, controllers.RequestFor(object)) }
@@ -74,8 +79,8 @@ func (s *served[T]) events() controllers.Events {
 			if before.GetUID() != after.GetUID() {
 				s.AddEnd(q, controllers.RequestFor(before))
 			}
-			if !s.awaitsCreation(after) || k8s.Waited(k8s.Conditions(after)) {
-				s.Started(controllers.RequestFor(after))
+			if s.started(after) {
+				s.Started(controllers.RequestFor(after), !s.started(before) || before.GetUID() != after.GetUID())
 			}
 			switch {
 			case !controllers.Concerns(before, after, s.Own.Finalizers...) && !rejected(s.Own)(before, after):
