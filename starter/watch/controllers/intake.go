@@ -153,6 +153,12 @@ func (i *intake) Enqueue(ctx context.Context, request Request) {
 // Started is called when an object has started that may have waited for its turn. began: it had not before this event.
 func (i *intake) Started(request Request, began bool) { i.starts.started(request, began) }
 
+// Waiting reports whether a request waits here for its turn: its workflow was not signalled.
+func (i *intake) Waiting(request Request) bool { return i.starts.waits(request) }
+
+// Gone is called when an object is gone that may have waited for its turn, or have one.
+func (i *intake) Gone(request Request) { i.starts.left(request) }
+
 // Requested empties the channel before the workqueue, for tests without a controller.
 func (i *intake) Requested() []Request {
 	var requests []Request

@@ -23,8 +23,8 @@ const (
 
 // starts bounds how many objects of a kind start at a time. The others start later, in turns that go round the namespaces:
 // a tenant with thousands of new objects does not delay another with one. Namespaces with objects that have not started in time
-// share a limit of their own: objects that never start take no turn from the others. Only objects that have not started ever
-// wait. Each watcher has its own state, in memory: two watchers together start at most twice as many.
+// share a limit of their own: objects that never start take no turn from the others. Deletions begin in the same turns. Nothing
+// else ever waits. Each watcher has its own state, in memory: two watchers together start at most twice as many.
 type starts struct {
 	mutex sync.Mutex
 	// signalled are the objects that were signalled, and when.
@@ -111,6 +111,14 @@ func (s *starts) started(request Request, began bool) {
 		delete(s.late, request.Namespace) // its worker was not running
 	}
 	s.leave(request)
+}
+
+// waits reports whether an object waits for its turn.
+func (s *starts) waits(request Request) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	_, waits := s.forced[request.Forced(false)]
+	return waits
 }
 
 // isOurs reports whether an unstarted object was signalled here.
@@ -230,7 +238,7 @@ func (i *intake) handOver(ctx context.Context) error {
 	}
 }
 
-// mayStart reports whether the workflow of an object may be signalled now. Only an unstarted object ever waits.
+// mayStart reports whether the workflow of an object may be signalled now: an unstarted one may have to wait.
 func (i *intake) mayStart(request Request, unstarted bool) bool {
 	if !unstarted {
 		i.starts.left(request)

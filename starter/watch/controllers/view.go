@@ -25,7 +25,7 @@ type View struct {
 	Waits bool
 	// Partly: the cache has not kept all that the object is judged by; every event signals its workflow.
 	Partly bool
-	// Unstarted: the object waits for its workflow's start.
+	// Unstarted: the object waits for its workflow's start, or for its deletion to begin.
 	Unstarted bool
 	// VeleroName is the name under which Kind.Volumes knows the object's volumes; Uncounted, that its status counts none.
 	VeleroName string

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -15,15 +16,24 @@ import (
 )
 
 func (b *backups) deleteRequestEvents() controllers.Events {
-	return controllers.On(controllers.Deleted,
-		func(before, after *velerov1.DeleteBackupRequest) bool {
-			return before.Status.Phase != after.Status.Phase
-		},
-		func(ctx context.Context, request *velerov1.DeleteBackupRequest, q controllers.Queue) {
-			if nab, found := b.of(ctx, request); found {
-				b.AddEnd(q, controllers.RequestFor(nab))
+	enqueue := func(ctx context.Context, request *velerov1.DeleteBackupRequest, q controllers.Queue) {
+		if nab, found := b.of(ctx, request); found {
+			b.AddEnd(q, controllers.RequestFor(nab))
+		}
+	}
+	newPhase := func(before, after *velerov1.DeleteBackupRequest) bool {
+		return before.Status.Phase != after.Status.Phase
+	}
+	return controllers.Both(controllers.On(0, newPhase, enqueue), controllers.Events{
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q controllers.Queue) {
+			// Velero deletes its Backup before the request, and that has its own event.
+			request := e.Object.(*velerov1.DeleteBackupRequest)
+			made := client.ObjectKey{Namespace: b.OADPNamespace, Name: request.Spec.BackupName}
+			if err := b.Client.Get(ctx, made, &velerov1.Backup{}); !apierrors.IsNotFound(err) {
+				enqueue(ctx, request, q)
 			}
-		})
+		},
+	})
 }
 
 // locationEvents: a storage location that is created, deleted or changed may change the verdict on backups that are BackingOff.

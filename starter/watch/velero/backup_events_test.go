@@ -243,10 +243,15 @@ func TestChangesOfARequestToDelete(t *testing.T) {
 			assert.Equal(t, test.want, q.Added)
 		})
 	}
-	t.Run("it goes", func(t *testing.T) {
-		s, q := newStation(t, nab.DeepCopy()), &recordingQueue{}
+	t.Run("it goes, and not the backup", func(t *testing.T) {
+		s, q := newStation(t, nab.DeepCopy(), made.DeepCopy()), &recordingQueue{}
 		s.backups.deleteRequestEvents().Delete(t.Context(), event.DeleteEvent{Object: before}, q)
 		assert.Equal(t, atOnce(request(name)), q.Added)
+	})
+	t.Run("it goes after the backup, which has its own event", func(t *testing.T) {
+		s, q := newStation(t, nab.DeepCopy()), &recordingQueue{}
+		s.backups.deleteRequestEvents().Delete(t.Context(), event.DeleteEvent{Object: before}, q)
+		assert.Empty(t, q.Added)
 	})
 	t.Run("it comes: our own doing", func(t *testing.T) {
 		s, q := newStation(t, nab.DeepCopy()), &recordingQueue{}

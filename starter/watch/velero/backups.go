@@ -36,7 +36,7 @@ func newBackups(env *Env) *backups {
 		moved: func(before, after client.Object) bool {
 			return before.(*velerov1.Backup).Status.QueuePosition != after.(*velerov1.Backup).Status.QueuePosition
 		},
-		atOnce: controllers.Never,
+		atOnce: controllers.Never, deletion: deletionOf,
 	}}
 	b.Kind = controllers.New(controllers.Kind[*oadpv1alpha1.NonAdminBackup]{
 		Env: env.Env, Name: "nonadminbackup", Workflow: contract.KindBackup,
@@ -82,10 +82,28 @@ func (b *backups) judge(ctx context.Context, from client.Reader, ref contract.Ob
 	view := o.View(time.Now())
 	return b.inTurn(ctx, o.NAB, controllers.View{
 		Found: true, Due: !backupworkflow.Settled(view),
-		Unstarted:  o.Backup == nil && b.awaitsCreation(o.NAB) && !o.DeletionRequested(),
+		Unstarted:  (o.Backup == nil && b.awaitsCreation(o.NAB) && !o.DeletionRequested()) || b.beginsDeletion(o, view),
 		Waits:      backupworkflow.AwaitsVelero(view),
 		VeleroName: o.BackupName, Uncounted: uncounted(o), Again: untilPlace(o, time.Now()), Drill: o.DrillDue(),
 	}, view.AwaitsTurn, o.Backup == nil && turns.Awaits(o.NAB, b.ClusterID)), nil
+}
+
+// deletionOf is what the spec of a backup says about its deletion, empty if nothing.
+func deletionOf(object client.Object) string {
+	switch spec := object.(*oadpv1alpha1.NonAdminBackup).Spec; {
+	case spec.ForceDeleteBackup:
+		return "force"
+	case spec.DeleteBackup:
+		return "with its data"
+	}
+	return ""
+}
+
+// beginsDeletion reports whether a backup that has started is to be deleted, and its status does not announce that yet. Thousands
+// that are deleted at once take turns with those that start. What a terminating namespace releases does not wait.
+func (b *backups) beginsDeletion(o *backup.Objects, view contract.BackupView) bool {
+	return o.DeletionRequested() && !b.awaitsCreation(o.NAB) && o.NAB.Status.Phase != oadpv1alpha1.NonAdminPhaseDeleting &&
+		!view.NamespaceTerminating && !backupworkflow.Settled(view)
 }
 
 // uncounted reports whether a backup that has volumes counts none in its status. A workflow can count them as long as the

@@ -4,9 +4,11 @@ import (
 	"context"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"holdfast.dev/holdfast/k8s"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/owner"
 	"holdfast.dev/holdfast/k8s/velero"
@@ -26,6 +28,9 @@ type served[T client.Object] struct {
 	volumeLabel string
 	// moved: the Velero object may have another position. atOnce: a change is signalled at once that is not one of the phase.
 	moved, atOnce func(before, after client.Object) bool
+	// deletion is what the spec says about a deletion, empty if nothing; nil where no spec says anything. Deletions of such a
+	// kind begin in turns.
+	deletion func(object client.Object) string
 }
 
 func (s *served[T]) backingOff(object client.Object) bool { return backingOff(s.Own.Phase(object)) }
@@ -34,9 +39,25 @@ func (s *served[T]) awaitsCreation(object client.Object) bool {
 	return awaitsCreation(s.Own.Phase(object))
 }
 
-// started reports whether the workflow of an object has shown that it runs, or ran.
+// started reports whether the workflow of an object has shown that it runs, or ran; of a deletion in turns, that it has begun.
 func (s *served[T]) started(object client.Object) bool {
+	if s.deletion != nil && !s.awaitsCreation(object) && lifecycle.DeletionRequested(object) {
+		return lifecycle.Phase(object) == oadpv1alpha1.NonAdminPhaseDeleting
+	}
 	return !s.awaitsCreation(object) || k8s.Waited(k8s.Conditions(object))
+}
+
+// deletedAsRequested reports whether all that an event says is that the object is being deleted, as its spec requested before.
+// Its workflow, signalled for the spec, does that itself.
+func (s *served[T]) deletedAsRequested(before, after client.Object) bool {
+	requested := s.deletion != nil && s.deletion(after) != ""
+	if !requested || before.GetDeletionTimestamp() != nil || s.Waiting(controllers.RequestFor(after)) {
+		return false
+	}
+	deleted := after.DeepCopyObject().(client.Object)
+	deleted.SetGeneration(before.GetGeneration())
+	deleted.SetDeletionTimestamp(nil)
+	return s.deletion(before) == s.deletion(after) && !controllers.Concerns(before, deleted, s.Own.Finalizers...)
 }
 
 // adding enqueues objects that an event of another object concerns.
@@ -62,6 +83,18 @@ func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found
 	return s.Cached(ctx, key)
 }
 
+// released reports whether nothing is left of an object that is gone: its workflow, which has no need to hear of that, has
+// deleted it as its spec requested, and removed the finalizer last.
+func (s *served[T]) released(ctx context.Context, gone client.Object) bool {
+	nab, is := gone.(*oadpv1alpha1.NonAdminBackup)
+	if !is || s.deletion == nil || s.deletion(gone) == "" || controllerutil.ContainsFinalizer(gone, oadpv1alpha1.NabFinalizer) {
+		return false
+	}
+	finder := velero.Finder{Reader: s.Client, ClusterID: s.ClusterID, OADPNamespace: s.OADPNamespace}
+	found, err := finder.Backup(ctx, nab)
+	return err == nil && found.Made == nil && !found.Foreign
+}
+
 // events: generation, deletion, labels and our finalizer matter. A change of the status alone is our own, and signals no
 // workflow, except a rejection.
 func (s *served[T]) events() controllers.Events {
@@ -83,7 +116,8 @@ func (s *served[T]) events() controllers.Events {
 				s.Started(controllers.RequestFor(after), !s.started(before) || before.GetUID() != after.GetUID())
 			}
 			switch {
-			case !controllers.Concerns(before, after, s.Own.Finalizers...) && !rejected(s.Own)(before, after):
+			case !controllers.Concerns(before, after, s.Own.Finalizers...) && !rejected(s.Own)(before, after),
+				s.deletedAsRequested(before, after):
 			case lifecycle.DeletionRequested(after):
 				s.AddEnd(q, controllers.RequestFor(after))
 			default:
@@ -99,9 +133,12 @@ func (s *served[T]) events() controllers.Events {
 				s.env.Turns.NotNeeded(s.pool, after)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q controllers.Queue) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q controllers.Queue) {
 			s.turnGone(e.Object)
-			s.AddEnd(q, controllers.RequestFor(e.Object))
+			s.Gone(controllers.RequestFor(e.Object))
+			if !s.released(ctx, e.Object) {
+				s.AddEnd(q, controllers.RequestFor(e.Object))
+			}
 		},
 	}
 }
