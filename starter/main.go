@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/starter/fleet"
 	"holdfast.dev/holdfast/starter/location"
 	"holdfast.dev/holdfast/starter/queue"
+	"holdfast.dev/holdfast/starter/size"
 )
 
 func main() { process.Main(command()) }
@@ -20,8 +21,8 @@ func command() *cobra.Command {
 		Short: "Durable backups for the tenants of a Kubernetes cluster",
 		Long:  "Temporal's address, namespace, TLS and API key come from its own environment variables (TEMPORAL_ADDRESS ...).",
 	}
-	root.AddCommand(watchCommand(), listCommand(), describeCommand(), reportCommand(), fleet.Command(), queue.Command(),
-		fdb.Command(), codecserver.Command())
+	root.AddCommand(watchCommand(), listCommand(), describeCommand(), reportCommand(), fleet.Command(), size.Command(),
+		queue.Command(), fdb.Command(), codecserver.Command())
 	root.AddCommand(location.Commands()...)
 	return root
 }

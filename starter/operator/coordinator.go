@@ -29,7 +29,7 @@ func (f *TemporalFlags) Bind(command *cobra.Command) {
 
 // BindTemporal adds the flags of a command for all clusters.
 func (f *TemporalFlags) BindTemporal(command *cobra.Command) {
-	f.bindOutput(command)
+	f.BindOutput(command)
 	process.BindPayloadKeysDir(command.Flags(), &f.PayloadKeysDir)
 }
 

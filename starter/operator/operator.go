@@ -50,7 +50,7 @@ func (f *Flags) BindClusterID(command *cobra.Command) {
 // BindKubernetes adds the flags of a command that calls only the API server.
 func (f *Flags) BindKubernetes(command *cobra.Command) {
 	f.BindCluster(command)
-	f.bindOutput(command)
+	f.BindOutput(command)
 }
 
 // BindCluster adds the flags of a command that calls only the API server, and has an output of its own.
@@ -63,7 +63,8 @@ func (f *Flags) BindCluster(command *cobra.Command) {
 	})
 }
 
-func (f *Flags) bindOutput(command *cobra.Command) {
+// BindOutput adds the flag of a command that calls neither the API server nor Temporal.
+func (f *Flags) BindOutput(command *cobra.Command) {
 	command.Flags().StringVarP(&f.Output, "output", "o", "table", "table, json or yaml")
 	f.require("--output: must be table, json or yaml", func() bool {
 		return slices.Contains([]string{"table", "json", "yaml"}, f.Output)

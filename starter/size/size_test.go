@@ -1,0 +1,128 @@
+package size
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func of(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+
+// aLoad is a valid one.
+func aLoad() Load {
+	return Load{
+		Clusters: 1, Tenants: 10_000, PlansPerTenant: 2, RunsPerDay: 1, Spread: of(15 * time.Minute), Keep: 14, Retention: of(30 * day),
+		BackupTakes: of(30 * time.Second), DeletionTakes: of(3 * time.Second), ConcurrentBackups: 1,
+		ScheduleStarts: scheduleStarts, TransactionsPerSecond: 5_000,
+	}
+}
+
+func TestALoadIsChecked(t *testing.T) {
+	require.NoError(t, aLoad().Validate())
+	for _, wrong := range []struct {
+		flag   string
+		change func(*Load)
+	}{
+		{"--clusters", func(l *Load) { l.Clusters = 0 }},
+		{"--clusters", func(l *Load) { l.Clusters = l.Tenants + 1 }},
+		{"--tenants", func(l *Load) { l.Tenants = most + 1 }},
+		{"--plans-per-tenant", func(l *Load) { l.PlansPerTenant = most }},
+		{"--runs-per-day", func(l *Load) { l.RunsPerDay = 0 }},
+		{"--runs-per-day", func(l *Load) { l.RunsPerDay = 1_441 }},
+		{"--spread", func(l *Load) { l.RunsPerDay, l.Spread.Duration = 24, 2*time.Hour }},
+		{"--backup-takes", func(l *Load) { l.BackupTakes.Duration = 0 }},
+		{"--deletion-takes", func(l *Load) { l.DeletionTakes.Duration = -1 }},
+		{"--schedule-starts", func(l *Load) { l.ScheduleStarts = 0 }},
+		{"--transactions-per-second", func(l *Load) { l.TransactionsPerSecond = 0 }},
+	} {
+		load := aLoad()
+		wrong.change(&load)
+		require.ErrorContains(t, load.Validate(), wrong.flag)
+	}
+}
+
+func TestVeleroBreaksFirstWhenItMakesOneBackupAtATime(t *testing.T) {
+	estimate := Size(aLoad())
+	require.Equal(t, "Velero's time for backups", estimate.Limits[0].What)
+	assert.InDelta(t, 20_000*30.0/86_400, estimate.Limits[0].Use, 0.001)
+	assert.Equal(t, 10, estimate.Cluster.ConcurrentBackups)
+	load := aLoad()
+	load.ConcurrentBackups = estimate.Cluster.ConcurrentBackups
+	first := Size(load).Limits[0] // what is recommended is enough: something else is the next
+	assert.Equal(t, "etcd's size", first.What)
+	assert.InDelta(t, 280_000*etcdBytesPerBackup/float64(etcdQuotaBytes), first.Use, 0.001)
+}
+
+// A fleet of clusters needs of Temporal what one cluster with all its tenants does, and less of each cluster.
+func TestClustersShareTemporal(t *testing.T) {
+	one, fleet := aLoad(), aLoad()
+	fleet.Clusters = 20
+	assert.Equal(t, Size(one).Temporal, Size(fleet).Temporal)
+	assert.InEpsilon(t, Size(one).Cluster.EtcdMiB/20, Size(fleet).Cluster.EtcdMiB, 1e-9)
+	assert.Less(t, Size(fleet).Cluster.Watcher.MemoryMiB, Size(one).Cluster.Watcher.MemoryMiB)
+	assert.GreaterOrEqual(t, Size(fleet).Cluster.Worker.Replicas, 2)
+}
+
+func TestTheShardsAreEnoughForTheTransactions(t *testing.T) {
+	assert.Equal(t, leastShards, shards(0))
+	assert.Equal(t, leastShards, shards(25_000))
+	assert.Equal(t, 1_024, shards(26_000))
+	assert.Equal(t, 4_096, shards(200_000))
+}
+
+// With what is recommended nothing waits for long but for Velero, and with one backup at a time Velero does not end the day's.
+func TestADayIsSimulated(t *testing.T) {
+	load := aLoad()
+	load.Tenants, load.Spread, load.ConcurrentBackups = 1_000, of(2*time.Hour), 16
+	enough, err := Simulate(t.Context(), Size(load), nil)
+	require.NoError(t, err)
+	assert.Equal(t, 2_000, enough.Runs)
+	assert.Zero(t, enough.Unfinished)
+	require.Len(t, enough.Stages, 4)
+	for _, stage := range enough.Stages {
+		if stage.Name == stageBegin || stage.Name == stageEnd {
+			assert.Less(t, stage.P95.Duration, 2*time.Second, stage.Name)
+		}
+	}
+	assert.Less(t, enough.AllDone.Duration, 3*time.Hour)
+	load.Tenants, load.ConcurrentBackups = 4_000, 1
+	slow, err := Simulate(t.Context(), Size(load), nil)
+	require.NoError(t, err)
+	assert.InDelta(t, 2*86_400/30, slow.Runs-slow.Unfinished, 200, "two days of backups that take 30 seconds")
+}
+
+func TestTheCommandPrintsAnEstimate(t *testing.T) {
+	for output, want := range map[string]string{"table": "Exceeded first: Velero's time for backups.", "yaml": "historyShards: 512"} {
+		assert.Contains(t, printed(t, "--tenants", "10000", "--plans-per-tenant", "2", "-o", output), want)
+	}
+	var shown Shown
+	require.NoError(t, json.Unmarshal([]byte(printed(t, "--tenants", "100", "--simulate", "-o", "json")), &shown))
+	assert.Equal(t, 100, shown.Day.Runs)
+	assert.InDelta(t, 100, shown.BackupsPerDay, 0)
+	table := printed(t, "--tenants", "100", "--simulate")
+	assert.Contains(t, table, "No limit is exceeded.")
+	assert.Contains(t, table, "A simulated day: 100 runs")
+}
+
+func TestTheCommandRefusesALoad(t *testing.T) {
+	command := Command()
+	command.SetArgs([]string{"--tenants", "0"})
+	command.SilenceErrors, command.SilenceUsage = true, true
+	require.ErrorContains(t, command.Execute(), "--tenants")
+}
+
+func printed(t *testing.T, arguments ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	command := Command()
+	command.SetArgs(arguments)
+	command.SetOut(&out)
+	require.NoError(t, command.Execute())
+	assert.NotContains(t, out.String(), "NaN")
+	return out.String()
+}
