@@ -215,11 +215,8 @@ func (r *rig) observeRuns(
 	if !sleep(ctx, 2*time.Second) { // Events are recorded in the background
 		return ctx.Err()
 	}
-	cost := &burstReport{Backups: len(keys)}
-	if err := r.countUsage(cost, before); err != nil {
-		return err
-	}
-	if err := r.countRequests(cost, begin); err != nil {
+	cost, err := r.costSince(begin, before, len(keys))
+	if err != nil {
 		return err
 	}
 	report.CPUPerRun, report.Processes = cost.CPUMillisecondsPerEach, cost.Processes

@@ -131,6 +131,15 @@ func (r *rig) countUsage(b *burstReport, before map[string]usage) error {
 	return nil
 }
 
+// costSince returns what the processes have taken and requested since then, for each of so many.
+func (r *rig) costSince(begin time.Time, before map[string]usage, each int) (*burstReport, error) {
+	cost := &burstReport{Backups: each}
+	if err := r.countUsage(cost, before); err != nil {
+		return nil, err
+	}
+	return cost, r.countRequests(cost, begin)
+}
+
 func (r *rig) countRequests(b *burstReport, since time.Time) error {
 	requests, err := r.stack.Audit()
 	if err != nil {

@@ -220,11 +220,8 @@ func (r *rig) restoreAll(
 func (r *rig) countRestores(
 	ctx context.Context, report *restoresReport, begin time.Time, before map[string]usage, frontend map[string]float64,
 ) error {
-	cost := &burstReport{Backups: report.Restores}
-	if err := r.countUsage(cost, before); err != nil {
-		return err
-	}
-	if err := r.countRequests(cost, begin); err != nil {
+	cost, err := r.costSince(begin, before, report.Restores)
+	if err != nil {
 		return err
 	}
 	report.Requests, report.Writes = cost.RequestsPerBackup, cost.WritesPerBackup

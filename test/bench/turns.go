@@ -149,17 +149,13 @@ func (r *rig) turns(ctx context.Context, of turnsLoad) (*turnsReport, error) {
 
 func (r *rig) countTurns(ctx context.Context, report *turnsReport, begin time.Time, before map[string]usage) error {
 	until := time.Now()
-	cost := &burstReport{Backups: report.Turns}
-	if err := r.countUsage(cost, before); err != nil {
-		return err
-	}
-	if err := r.countRequests(cost, begin); err != nil {
+	cost, err := r.costSince(begin, before, report.Turns)
+	if err != nil {
 		return err
 	}
 	report.CPU, report.Processes = cost.CPUMillisecondsPerEach, cost.Processes
 	report.Requests, report.Writes = cost.RequestsPerBackup, cost.WritesPerBackup
 	each := 1 / float64(report.Turns)
-	var err error
 	report.QueueRuns, err = r.readHistories(ctx, contract.VeleroQueueID(r.stack.ClusterID()), func(event *historypb.HistoryEvent) {
 		report.LargestEvent = max(report.LargestEvent, event.Size())
 		if at := event.EventTime.AsTime(); !at.Before(begin) && !at.After(until) {
