@@ -139,6 +139,7 @@ func newManager(flags *watchFlags, refusals *caches.Refusals) (manager.Manager, 
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig: %w", err)
 	}
+	config.Wrap(caches.MeasurePages)
 	scheme := k8s.Scheme()
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme,

@@ -81,7 +81,8 @@ func measureCrowd(ctx context.Context, of crowd) (*crowdReport, error) {
 	}
 	report.Shipped.GoMemLimit = cmp.Or(of.memoryLimit, report.Shipped.GoMemLimit)
 	r, err := startRigAs(ctx, 1, report.Shipped, env.Options{
-		Audit: true, ReadyTimeout: hostileReady, EtcdArgs: []string{fmt.Sprintf("--quota-backend-bytes=%d", 16<<30)},
+		GoDefaults: true, Audit: true, ReadyTimeout: hostileReady,
+		EtcdArgs: []string{fmt.Sprintf("--quota-backend-bytes=%d", 16<<30)},
 	})
 	if err != nil {
 		return nil, err

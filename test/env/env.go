@@ -66,6 +66,9 @@ type Options struct {
 	VeleroArgs []string
 	// Kubelet starts the kubelet stand-in, for Env.Kubelet; without it no Pod ever runs.
 	Kubelet *kubelet.Options
+	// GoDefaults has components collect garbage as they do by default. Under the limit that they have otherwise, an API server with
+	// 100,000 objects does little else.
+	GoDefaults bool
 	// Audit has the API server keep a record of what Holdfast's processes ask of it, for Env.Audit.
 	Audit bool
 	// TemporalServer runs Temporal as it is run in production instead of its development server: four services, history twice, on

@@ -37,12 +37,13 @@ func (p *progress) Write(b []byte) (int, error) {
 
 // baseEnv is the environment of every component: nothing of the user's settings (proxies, Temporal profiles, credentials, a
 // kubeconfig) reaches it. A stack lives for minutes and machines have more memory than CPU time: garbage is collected less often,
-// which saves kube-apiserver an eighth of its CPU time.
+// which saves kube-apiserver an eighth of its CPU time, unless Options.GoDefaults.
 func (e *Env) baseEnv() []string {
-	return []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + e.path("home"), "TMPDIR=" + e.path("tmp"), "LANG=C.UTF-8",
-		"GOGC=400", "GOMEMLIMIT=2GiB",
+	base := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + e.path("home"), "TMPDIR=" + e.path("tmp"), "LANG=C.UTF-8"}
+	if e.options.GoDefaults {
+		return base
 	}
+	return append(base, "GOGC=400", "GOMEMLIMIT=2GiB")
 }
 
 // ownEnv is that of Holdfast's processes in addition: they have what they have in a cluster.

@@ -21,23 +21,14 @@ const (
 	retryInterval = time.Second
 	// failuresLogged: the first of this many failures in a row is logged.
 	failuresLogged = 60
-	// streamFailures is how many bad answers in a row it takes to list in pages instead of a stream: a proxy may not let it pass.
-	streamFailures = 30
 )
 
 // outlast calls do until the outage of the API server that made it fail is over. Each refusal is passed to refused: an API server
-// that is starting refuses what is granted. All other answers, and after the given number in a row (0: no limit) also those that
-// an outage may give, are the reflector's to handle.
-func outlast[T any](ctx context.Context, refused func(error), limit int, do func() (T, error)) (T, error) {
-	for failures, answers := 0, 0; ; failures++ {
+// that is starting refuses what is granted. All other answers are the reflector's to handle.
+func outlast[T any](ctx context.Context, refused func(error), do func() (T, error)) (T, error) {
+	for failures := 0; ; failures++ {
 		result, err := do()
 		if !away(err) {
-			return result, err
-		}
-		if answers++; unreachable(err) {
-			answers = 0
-		}
-		if answers == limit && limit > 0 {
 			return result, err
 		}
 		refused(err)

@@ -22,8 +22,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 )
@@ -32,10 +30,6 @@ var (
 	errRefused  = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	errNotReady = apierrors.NewServiceUnavailable("starting")
 	errNoRight  = error(apierrors.NewForbidden(velerov1.Resource("backups"), "", nil))
-	// errNoStreams is the answer of an API server that does not stream lists.
-	errNoStreams = apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "ListOptions"}, "", field.ErrorList{
-		field.Forbidden(field.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"),
-	})
 )
 
 func TestWhichErrorsAreAnOutage(t *testing.T) {
@@ -64,7 +58,6 @@ func TestWhichErrorsAreAnOutage(t *testing.T) {
 		"the kind is not served":        {apierrors.NewNotFound(backups, ""), false},
 		"the version is forgotten":      {apierrors.NewResourceExpired("too old"), false},
 		"the version is from elsewhere": {tooLarge, false},
-		"it does not stream lists":      {errNoStreams, false},
 	} {
 		assert.Equal(t, test.want, away(test.err), title)
 	}
@@ -83,14 +76,11 @@ func (s *interrupted) list(context.Context, metav1.ListOptions) (runtime.Object,
 	return &velerov1.BackupList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, s.outage
 }
 
-func (s *interrupted) watch(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s *interrupted) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	switch {
-	case s.outage != nil:
+	if s.outage != nil {
 		return nil, s.outage
-	case options.SendInitialEvents != nil:
-		return nil, errNoStreams
 	}
 	s.stream = watch.NewFake()
 	return s.stream, nil
@@ -143,19 +133,4 @@ func TestAnInformerCatchesUpSoonAfterAnOutage(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A proxy may answer each streamed list with an error. Then the reflector reads pages.
-func TestAStreamThatIsNotLetThroughIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		answers := 0
-		_, err := outlast(t.Context(), ignored, streamFailures, func() (any, error) {
-			if answers++; answers%10 == 0 && answers < 50 {
-				return nil, errRefused // that is an outage
-			}
-			return nil, errNotReady
-		})
-		require.ErrorIs(t, err, errNotReady)
-		assert.Equal(t, 40+streamFailures, answers)
-	})
 }

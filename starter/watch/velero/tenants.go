@@ -12,6 +12,11 @@ import (
 	"holdfast.dev/holdfast/starter/watch/trim"
 )
 
+// storedIn are specs of which only the storage location is kept.
+var storedIn = trim.NewCommon(func(location string) *velerov1.BackupSpec {
+	return &velerov1.BackupSpec{StorageLocation: location}
+})
+
 var nonAdminBackups = caches.New(caches.Kind{
 	Keys: []string{
 		holdfastv1alpha1.LabelPlan, holdfastv1alpha1.LabelHold, holdfastv1alpha1.LabelUsual, holdfastv1alpha1.LabelDefaultPlan,
@@ -24,7 +29,7 @@ var nonAdminBackups = caches.New(caches.Kind{
 	kept.Spec = oadpv1alpha1.NonAdminBackupSpec{
 		Unreadable: trim.Text(spec.Unreadable), DeleteBackup: spec.DeleteBackup, ForceDeleteBackup: spec.ForceDeleteBackup,
 		BackupSpec: keptSpec(kept, status.Phase, spec.BackupSpec, func(spec *velerov1.BackupSpec) *velerov1.BackupSpec {
-			return &velerov1.BackupSpec{StorageLocation: trim.Clip(spec.StorageLocation, trim.NameBytes+1)}
+			return storedIn.Of(trim.Clip(spec.StorageLocation, trim.NameBytes+1))
 		}),
 	}
 	kept.Status = oadpv1alpha1.NonAdminBackupStatus{
@@ -37,7 +42,7 @@ var nonAdminBackups = caches.New(caches.Kind{
 	if made := status.VeleroBackup; made != nil {
 		kept.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: trim.Name(made.NACUUID), Name: trim.Name(made.Name)}
 		if made.Spec != nil {
-			kept.Status.VeleroBackup.Spec = &velerov1.BackupSpec{StorageLocation: trim.Name(made.Spec.StorageLocation)}
+			kept.Status.VeleroBackup.Spec = storedIn.Of(trim.Name(made.Spec.StorageLocation))
 		}
 		if made.Status != nil {
 			kept.Status.VeleroBackup.Status = &velerov1.BackupStatus{
