@@ -113,6 +113,21 @@ func TestAListThatIsRetriedKeepsNoOtherFromItsPages(t *testing.T) {
 	})
 }
 
+// synced is what an informer holds once it has its first list. It runs until the test ends.
+func synced(t *testing.T, lists *toolscache.ListWatch) []any {
+	t.Helper()
+	informer := newInformer(trimmed, ignored)(lists, &oadpv1alpha1.NonAdminBackup{}, 0, toolscache.Indexers{})
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { informer.RunWithContext(ctx) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	require.True(t, toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
+	return informer.GetStore().List()
+}
+
 func TestAnInformerReadsPages(t *testing.T) {
 	server := &pageServer{t: t}
 	lists := &toolscache.ListWatch{
@@ -123,18 +138,8 @@ func TestAnInformerReadsPages(t *testing.T) {
 		},
 	}
 	assert.False(t, watchlist.DoesClientNotSupportWatchListSemantics(lists))
-	informer := newInformer(trimmed, ignored)(lists, &oadpv1alpha1.NonAdminBackup{}, 0, toolscache.Indexers{})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		informer.RunWithContext(ctx)
-	}()
-	require.True(t, toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
-	assert.Len(t, informer.GetStore().List(), 3)
+	assert.Len(t, synced(t, lists), 3)
 	assert.Len(t, server.asked, 3)
-	stop()
-	<-ended
 }
 
 // Before all pages are read the API server may have forgotten the version that the first one has. Then the list is streamed.
@@ -163,22 +168,12 @@ func TestAListWhoseVersionIsForgottenIsStreamed(t *testing.T) {
 			return watch.NewFake(), nil
 		},
 	}
-	informer := newInformer(trimmed, ignored)(lists, &oadpv1alpha1.NonAdminBackup{}, 0, toolscache.Indexers{})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		informer.RunWithContext(ctx)
-	}()
-	require.True(t, toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
 	versions := map[string]string{}
-	for _, object := range informer.GetStore().List() {
+	for _, object := range synced(t, lists) {
 		versions[object.(*oadpv1alpha1.NonAdminBackup).Name] = object.(*oadpv1alpha1.NonAdminBackup).ResourceVersion
 	}
 	assert.Equal(t, map[string]string{"stays": fake.NAB("stays").ResourceVersion, "changes": "98"}, versions)
 	assert.Len(t, server.asked, 2)
-	stop()
-	<-ended
 }
 
 func TestAStreamThatFailsIsNoShorterList(t *testing.T) {
