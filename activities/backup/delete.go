@@ -44,7 +44,7 @@ func (b *Activities) MarkDeleting(ctx context.Context, o *Objects, step contract
 	return nil
 }
 
-// deleteBackup deletes the NonAdminBackup and reads it again: its finalizer keeps it.
+// deleteBackup deletes the NonAdminBackup and reads it again: its finalizer keeps it. What belongs to it has not changed by that.
 func (b *Activities) deleteBackup(ctx context.Context, step contract.BackupStep, o *Objects) error {
 	if o.Backup != nil { // a user's replace may have removed the finalizer, without which the object would be gone at once
 		if _, err := b.PatchObject(ctx, o.NAB, addFinalizer(o.NAB)); err != nil {
@@ -59,7 +59,10 @@ func (b *Activities) deleteBackup(ctx context.Context, step contract.BackupStep,
 	if err != nil {
 		return fmt.Errorf("delete NonAdminBackup %s: %w", step.Ref, err)
 	}
-	return b.object().Reread(ctx, step.Ref, o)
+	if err := b.Gatherer.readObject(ctx, step.Ref, o); err != nil || o.NAB == nil {
+		return err
+	}
+	return b.Gatherer.readDeletion(ctx, o)
 }
 
 // deleteRestores deletes the NonAdminRestores that name a backup whose data are deleted. Nothing waits for them.
@@ -91,11 +94,15 @@ func (b *Activities) RequestDeletion(ctx context.Context, o *Objects, step contr
 		return err
 	}
 	request := velero.NewDeleteRequest(o.NAB, o.Backup, step.Attempt)
-	if err := b.Client.Create(ctx, request); err != nil && !apierrors.IsAlreadyExists(err) {
+	switch err := b.Client.Create(ctx, request); {
+	case err == nil:
+		o.DeleteRequests = append(o.DeleteRequests, *request)
+	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("create DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)
-	}
-	if err := b.object().Reread(ctx, step.Ref, o); err != nil || o.NAB == nil {
-		return err
+	default: // by an attempt that was killed, so that Velero may have answered
+		if err := b.object().Reread(ctx, step.Ref, o); err != nil || o.NAB == nil {
+			return err
+		}
 	}
 	changed, err := b.patchStatus(ctx, o.NAB, func() { ApplyDeleteRequest(o.NAB, o) })
 	if changed {
@@ -151,7 +158,7 @@ func (b *Activities) deleteRequests(ctx context.Context, o *Objects) error {
 }
 
 // Release removes our finalizer, so that the object is deleted. It first deletes requests of ours that Velero left.
-func (b *Activities) Release(ctx context.Context, o *Objects, step contract.BackupStep) error {
+func (b *Activities) Release(ctx context.Context, o *Objects, _ contract.BackupStep) error {
 	if o.NAB.DeletionTimestamp.IsZero() || (o.Backup != nil && !o.NamespaceTerminating) {
 		return nil
 	}
@@ -163,16 +170,19 @@ func (b *Activities) Release(ctx context.Context, o *Objects, step contract.Back
 	if err := b.enterReleased(ctx, o); err != nil {
 		return err
 	}
-	let, err := b.PatchObject(ctx, o.NAB, func() {
+	released, err := b.PatchObject(ctx, o.NAB, func() {
 		controllerutil.RemoveFinalizer(o.NAB, oadpv1alpha1.NabFinalizer)
 	})
 	if err != nil {
 		return err
 	}
-	if let {
+	if released {
 		b.recordReleased(o)
 	}
-	return b.object().Reread(ctx, step.Ref, o)
+	if len(o.NAB.Finalizers) == 0 { // the API server has deleted it with the patch
+		*o = Objects{}
+	}
+	return nil
 }
 
 // enterReleased records, before anything is deleted, that the object is released and its data may stay: the synchronization of

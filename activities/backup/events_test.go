@@ -118,8 +118,8 @@ func TestTheEndOfADeletedBackupIsNoLoss(t *testing.T) {
 	w := deleting(t)
 	w.Remove(w.Velero(activitytest.Ours))
 	activitytest.Do(t, w, contract.RefreshBackup.Name)
-	assert.Empty(t, activitytest.Events(w))
-	assert.Equal(t, "BackupAccepted", accepted(w.Read(activitytest.Name)).Reason)
+	assert.Equal(t, []string{"Normal Released nothing is left of the backup"}, activitytest.Events(w))
+	assert.Nil(t, w.Read(activitytest.Name))
 }
 
 // Progress is mirrored, and no tenant wants an Event for each item.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -97,15 +96,11 @@ func (g *Gatherer) finder() velero.Finder {
 
 // Gather reads the objects. An error means that one could not be read, never that something is absent or invalid.
 func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects, error) {
-	nab := &oadpv1alpha1.NonAdminBackup{}
-	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, nab)
-	if apierrors.IsNotFound(err) || (err == nil && string(nab.UID) != ref.UID) {
-		return &Objects{}, nil
+	objects := &Objects{}
+	if err := g.readObject(ctx, ref, objects); err != nil || objects.NAB == nil {
+		return objects, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("get NonAdminBackup %s: %w", ref, err)
-	}
-	objects := &Objects{NAB: nab}
+	nab := objects.NAB
 	if objects.untouched() {
 		// Our finalizer comes before the Velero Backup. If there is one nevertheless, its creation reports that.
 		objects.BackupName, objects.unread = g.finder().OwnName(nab), true
@@ -114,15 +109,11 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 	if err := g.findBackup(ctx, objects); err != nil {
 		return nil, err
 	}
-	if !nab.DeletionTimestamp.IsZero() {
-		if objects.NamespaceTerminating, err = k8s.NamespaceTerminating(ctx, g.Reader, nab.Namespace); err != nil {
-			return nil, err
-		}
-		if objects.LocationGone, err = g.locationGone(ctx, objects); err != nil {
-			return nil, err
-		}
+	if err := g.readDeletion(ctx, objects); err != nil {
+		return nil, err
 	}
 	if nab.Spec.DeleteBackup || nab.Spec.ForceDeleteBackup {
+		var err error
 		if objects.DeleteRequests, err = g.deleteRequests(ctx, objects.BackupName); err != nil {
 			return nil, err
 		}
@@ -135,6 +126,32 @@ func (g *Gatherer) Gather(ctx context.Context, ref contract.ObjectRef) (*Objects
 		objects.Verdict = &verdict
 	}
 	return objects, nil
+}
+
+// readObject reads the NAB; o.NAB is nil if no object of that UID exists.
+func (g *Gatherer) readObject(ctx context.Context, ref contract.ObjectRef, o *Objects) error {
+	nab := &oadpv1alpha1.NonAdminBackup{}
+	err := g.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, nab)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get NonAdminBackup %s: %w", ref, err)
+	}
+	o.NAB = nil
+	if err == nil && string(nab.UID) == ref.UID {
+		o.NAB = nab
+	}
+	return nil
+}
+
+// readDeletion reads what matters only for a NAB that is being deleted.
+func (g *Gatherer) readDeletion(ctx context.Context, o *Objects) (err error) {
+	if o.NAB.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if o.NamespaceTerminating, err = k8s.NamespaceTerminating(ctx, g.Reader, o.NAB.Namespace); err != nil {
+		return err
+	}
+	o.LocationGone, err = g.locationGone(ctx, o)
+	return err
 }
 
 // findBackup finds the Velero Backup that belongs to the NAB.

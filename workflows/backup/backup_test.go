@@ -206,9 +206,7 @@ func TestEveryDeletionEnds(t *testing.T) {
 func serve(t *testing.T, world *fake.World, steps []func(*fake.World)) {
 	t.Helper()
 	for done := 0; ; {
-		s := workflowtest.NewScenario(t)
-		s.World = world
-		world.Backups.Register(workflowtest.Reregistration{Scenario: s})
+		s := scenarioIn(t, world)
 		for i, step := range steps[done:] {
 			s.RegisterDelayedCallback(func() {
 				step(world)
@@ -223,6 +221,15 @@ func serve(t *testing.T, world *fake.World, steps []func(*fake.World)) {
 		steps[done](world)
 		done++
 	}
+}
+
+// scenarioIn returns an environment over a world that exists.
+func scenarioIn(t *testing.T, world *fake.World) *workflowtest.Scenario {
+	t.Helper()
+	s := workflowtest.NewScenario(t)
+	s.World = world
+	world.Backups.Register(workflowtest.Reregistration{Scenario: s})
+	return s
 }
 
 // refuseSpec: Velero ends a backup that it finds invalid without having begun it.

@@ -12,6 +12,14 @@ import (
 // wait: nothing is due.
 var wait activity
 
+// Due is the step that is due, without a name if none is.
+func Due(v contract.BackupView) contract.Activity[contract.BackupStep, contract.BackupView] {
+	if Settled(v) {
+		return wait
+	}
+	return next(v)
+}
+
 // next decides by the order of precedence: a namespace that is being deleted, forceDeleteBackup, deleteBackup,
 // a deletion timestamp, create or update.
 func next(v contract.BackupView) activity {
