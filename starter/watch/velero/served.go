@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"holdfast.dev/holdfast/k8s"
@@ -84,10 +83,11 @@ func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found
 }
 
 // released reports whether nothing is left of an object that is gone: its workflow, which has no need to hear of that, has
-// deleted it as its spec requested, and removed the finalizer last.
+// deleted it as its spec requested. Whether it had our finalizer says nothing: the API server deletes an object with the write
+// that removes the last one, and the event shows it as it was before.
 func (s *served[T]) released(ctx context.Context, gone client.Object) bool {
 	nab, is := gone.(*oadpv1alpha1.NonAdminBackup)
-	if !is || s.deletion == nil || s.deletion(gone) == "" || controllerutil.ContainsFinalizer(gone, oadpv1alpha1.NabFinalizer) {
+	if !is || s.deletion == nil || s.deletion(gone) == "" {
 		return false
 	}
 	finder := velero.Finder{Reader: s.Client, ClusterID: s.ClusterID, OADPNamespace: s.OADPNamespace}
