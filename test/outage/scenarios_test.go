@@ -116,7 +116,7 @@ var backupScenarios = []scenario{
 			assert.Contains(c.t, e.Writes, "create deletebackuprequests NAMESPACE-nightly-UUID-1")
 			assert.NotContains(c.t, e.Writes, "delete nonadminbackups nightly", "the tenant has done that")
 		},
-		sample: []string{"watcher before local release-backup"},
+		sample: []string{"watcher before local refresh-backup (2)"},
 	},
 	{
 		name:          "delete what Velero has not begun",
@@ -152,7 +152,8 @@ var backupScenarios = []scenario{
 var leftOut = map[string]string{
 	contract.CheckVeleroStall.Name: "comes by the clock, as often as there is time, so that two runs differ without a kill; " +
 		"it writes one condition, and its DownloadRequest is removed by Velero if it cannot do it itself",
-	contract.CheckRestoreStall.Name: "as check-velero-stall",
+	contract.CheckRestoreStall.Name:  "as check-velero-stall",
+	contract.MarkBackupDeleting.Name: "refresh-backup does the same with its own read; by itself it comes only if the spec is edited meanwhile",
 	contract.SynchronizeBackups.Name: "comes by a Schedule, for all namespaces at once; each of its writes is judged by a live read, " +
 		"and what a run has not come to is the next one's (TestAProcessThatDiesBeforeTheMarkIsMadeUpFor)",
 	contract.ExtendPlanBackup.Name: "comes by the clock, a week before a backup expires; it sets one time, and is repeated if that was not written",
