@@ -8,8 +8,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"holdfast.dev/holdfast/activities/usage"
@@ -31,6 +29,8 @@ type Gatherer struct {
 	Policy        policy.Getter
 	ClusterID     string
 	OADPNamespace string
+
+	stored storedBackups
 }
 
 // Objects is one BackupPlan and what belongs to it, as read.
@@ -87,14 +87,14 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 	if !planspec.IsDefault(o.Rules.Own, plan.Name, &plan.Spec) {
 		o.Keep = planspec.Keep(o.Rules.Plans, plan.Spec.Keep)
 	}
-	recorded, earlier, err := g.recorded(ctx, plan)
-	if err != nil {
-		return nil, err
-	}
 	list := &oadpv1alpha1.NonAdminBackupList{}
 	err = g.Reader.List(ctx, list, client.InNamespace(plan.Namespace), client.MatchingLabels{holdfastv1alpha1.LabelPlan: plan.Name})
 	if err != nil {
 		return nil, fmt.Errorf("list NonAdminBackups of plan %s: %w", step.Ref, err)
+	}
+	recorded, earlier, err := g.recorded(ctx, plan, list.Items)
+	if err != nil {
+		return nil, err
 	}
 	for i := range list.Items {
 		nab := &list.Items[i]
@@ -117,26 +117,11 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 	return o, err
 }
 
-// made is a backup, and whether its Velero Backup says that the plan has made it. That of one that came back from a bucket has
-// the name of an earlier object's. It counts in an administrator's location alone: in others a tenant writes what it says.
-func (g *Gatherer) made(nab *oadpv1alpha1.NonAdminBackup, recorded map[string]*velerov1.Backup) Backup {
-	b := Backup{Object: nab}
-	own := owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
-	for _, name := range []string{own, owner.SyncedFrom(nab)} {
-		velero := recorded[name]
-		if owner.Backup.Called(velero, nab.Namespace, nab.Name) && (name == own || !owner.MayBeTenants(velero.Spec.StorageLocation)) {
-			b.Recorded, b.Velero = true, velero
-			return b
-		}
-	}
-	return b
-}
-
 // lost reads whether a backup that is not recorded yet has no Velero Backup: of the recorded ones that is known. Until its own
 // workflow has noticed, it would cost an older one that is good.
 func (g *Gatherer) lost(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) (bool, error) {
 	made := &velerov1.Backup{}
-	name := owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
+	name := g.ownName(nab)
 	exists, err := k8s.Get(ctx, g.Reader, "Velero Backup", g.OADPNamespace, name, made)
 	return !exists || !owner.Backup.Called(made, nab.Namespace, nab.Name), err
 }
@@ -160,36 +145,6 @@ func (g *Gatherer) older(ctx context.Context, o *Objects) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-// recorded are the Velero Backups that say that the plan has made them, and those of plans that it continues, by name.
-func (g *Gatherer) recorded(
-	ctx context.Context, plan *holdfastv1alpha1.BackupPlan,
-) (own, earlier map[string]*velerov1.Backup, err error) {
-	uids := []string{string(plan.UID)}
-	for _, uid := range plan.Status.Continues {
-		uids = append(uids, string(uid))
-	}
-	by, err := labels.NewRequirement(holdfastv1alpha1.LabelRecordedPlan, selection.In, uids)
-	if err != nil {
-		return nil, nil, fmt.Errorf("status of plan %s/%s: %w", plan.Namespace, plan.Name, err)
-	}
-	list := &velerov1.BackupList{}
-	err = g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace),
-		client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*by)})
-	if err != nil {
-		return nil, nil, fmt.Errorf("list Velero Backups of plan %s/%s: %w", plan.Namespace, plan.Name, err)
-	}
-	own, earlier = map[string]*velerov1.Backup{}, map[string]*velerov1.Backup{}
-	for i := range list.Items {
-		made := &list.Items[i]
-		if made.Labels[holdfastv1alpha1.LabelRecordedPlan] == string(plan.UID) {
-			own[made.Name] = made
-		} else {
-			earlier[made.Name] = made
-		}
-	}
-	return own, earlier, nil
 }
 
 // phase is Velero's phase of a backup, or without one that of the NonAdminBackup. One that a quota holds back is not finished:

@@ -49,7 +49,7 @@ func (a *Activities) recordMade(ctx context.Context, s *subject, b *Backup) (don
 	if b.Recorded || nab.Status.VeleroBackup == nil {
 		return b.Recorded, nil
 	}
-	name := owner.NACUUID(a.Gatherer.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
+	name := a.Gatherer.ownName(nab)
 	made := &velerov1.Backup{}
 	exists, err := k8s.Get(ctx, a.Client, "Velero Backup", a.Gatherer.OADPNamespace, name, made)
 	if err != nil || !exists || !owner.Backup.Called(made, nab.Namespace, nab.Name) {

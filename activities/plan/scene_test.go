@@ -32,6 +32,8 @@ type scene struct {
 	made      []contract.PlanBackup
 	// items and volumes are what Velero counts of the next backups; it counts nothing if there are no items.
 	items, volumes int
+	// reader is what plans are read by.
+	reader client.Reader
 }
 
 func newScene(t *testing.T, alter func(*holdfastv1alpha1.BackupPlan), objects ...client.Object) *scene {
@@ -40,7 +42,9 @@ func newScene(t *testing.T, alter func(*holdfastv1alpha1.BackupPlan), objects ..
 	if alter != nil {
 		alter(plan)
 	}
-	return &scene{World: fake.New(t, append(objects, plan)...), t: t, now: fake.PlanTime}
+	s := &scene{World: fake.New(t, append(objects, plan)...), t: t, now: fake.PlanTime}
+	s.reader = &amid{Reader: s.Client, others: stored}
+	return s
 }
 
 // try runs an activity of plans under its wire name.
@@ -50,7 +54,7 @@ func (s *scene) try(activity string, step contract.PlanStep) (contract.PlanView,
 	plans := &plan.Activities{
 		Cluster: s.Backups.Cluster,
 		Gatherer: &plan.Gatherer{
-			Reader: s.Client, Policy: s.Backups.Gatherer.Policy, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
+			Reader: s.reader, Policy: s.Backups.Gatherer.Policy, ClusterID: fake.Cluster, OADPNamespace: fake.OADPNamespace,
 		},
 		Schedules: &s.schedules, Now: func() time.Time { return s.now },
 	}

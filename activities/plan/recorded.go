@@ -1,0 +1,166 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"holdfast.dev/holdfast/k8s"
+	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
+	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/owner"
+)
+
+const (
+	// scannedPerGet is how many stored Velero Backups a list goes through for the CPU time of one get: the API server has no
+	// index of labels, and looks at each object of the namespace (docs/performance.md).
+	scannedPerGet = 1_500
+	// maxGets bounds the gets of one reading, and getsAtATime those that are under way.
+	maxGets     = 200
+	getsAtATime = 4
+	// countedFor is how long the number of stored Velero Backups is used.
+	countedFor = 5 * time.Minute
+)
+
+// recorded are the Velero Backups that say that the plan has made them, and those of plans that it continues, by name, as far as
+// they may belong to one of the NonAdminBackups. They are listed by their label or, where that costs more, each is got by its name.
+func (g *Gatherer) recorded(
+	ctx context.Context, plan *holdfastv1alpha1.BackupPlan, nabs []oadpv1alpha1.NonAdminBackup,
+) (own, earlier map[string]*velerov1.Backup, err error) {
+	names := g.candidates(plan, nabs)
+	read := g.list
+	if gets := len(names); gets <= maxGets && gets*scannedPerGet < g.stored.count(ctx, g) {
+		read = func(ctx context.Context, _ *holdfastv1alpha1.BackupPlan) ([]*velerov1.Backup, error) { return g.get(ctx, names) }
+	}
+	found, err := read(ctx, plan)
+	own, earlier = map[string]*velerov1.Backup{}, map[string]*velerov1.Backup{}
+	for _, made := range found {
+		switch by := types.UID(made.Labels[holdfastv1alpha1.LabelRecordedPlan]); {
+		case by == plan.UID:
+			own[made.Name] = made
+		case slices.Contains(plan.Status.Continues, by):
+			earlier[made.Name] = made
+		}
+	}
+	return own, earlier, err
+}
+
+// candidates are the names of the Velero Backups that NonAdminBackups may have which say that they are the plan's, or may become.
+func (g *Gatherer) candidates(plan *holdfastv1alpha1.BackupPlan, nabs []oadpv1alpha1.NonAdminBackup) []string {
+	names := sets.New[string]()
+	for i := range nabs {
+		nab := &nabs[i]
+		synced := owner.SyncedFrom(nab)
+		own := nab.Annotations[holdfastv1alpha1.AnnotationPlanUID] == string(plan.UID)
+		if own {
+			names.Insert(g.ownName(nab))
+		}
+		if synced != "" && (own || len(plan.Status.Continues) > 0) {
+			names.Insert(synced)
+		}
+	}
+	return sets.List(names)
+}
+
+func (g *Gatherer) ownName(nab *oadpv1alpha1.NonAdminBackup) string {
+	return owner.NACUUID(g.ClusterID, nab.Namespace, nab.Name, string(nab.UID))
+}
+
+func (g *Gatherer) list(ctx context.Context, plan *holdfastv1alpha1.BackupPlan) ([]*velerov1.Backup, error) {
+	uids := []string{string(plan.UID)}
+	for _, uid := range plan.Status.Continues {
+		uids = append(uids, string(uid))
+	}
+	by, err := labels.NewRequirement(holdfastv1alpha1.LabelRecordedPlan, selection.In, uids)
+	if err != nil {
+		return nil, fmt.Errorf("status of plan %s/%s: %w", plan.Namespace, plan.Name, err)
+	}
+	list := &velerov1.BackupList{}
+	err = g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace),
+		client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*by)})
+	if err != nil {
+		return nil, fmt.Errorf("list Velero Backups of plan %s/%s: %w", plan.Namespace, plan.Name, err)
+	}
+	found := make([]*velerov1.Backup, len(list.Items))
+	for i := range list.Items {
+		found[i] = &list.Items[i]
+	}
+	return found, nil
+}
+
+func (g *Gatherer) get(ctx context.Context, names []string) ([]*velerov1.Backup, error) {
+	group, getting := errgroup.WithContext(ctx)
+	group.SetLimit(getsAtATime)
+	found := make([]*velerov1.Backup, len(names))
+	for i, name := range names {
+		group.Go(func() error {
+			made := &velerov1.Backup{}
+			exists, err := k8s.Get(getting, g.Reader, "Velero Backup", g.OADPNamespace, name, made)
+			if exists {
+				found[i] = made
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	return slices.DeleteFunc(found, func(made *velerov1.Backup) bool { return made == nil }), err
+}
+
+// made is a backup, and whether its Velero Backup says that the plan has made it. That of one that came back from a bucket has
+// the name of an earlier object's. It counts in an administrator's location alone: in others a tenant writes what it says.
+func (g *Gatherer) made(nab *oadpv1alpha1.NonAdminBackup, recorded map[string]*velerov1.Backup) Backup {
+	b := Backup{Object: nab}
+	own := g.ownName(nab)
+	for _, name := range []string{own, owner.SyncedFrom(nab)} {
+		velero := recorded[name]
+		if owner.Backup.Called(velero, nab.Namespace, nab.Name) && (name == own || !owner.MayBeTenants(velero.Spec.StorageLocation)) {
+			b.Recorded, b.Velero = true, velero
+			return b
+		}
+	}
+	return b
+}
+
+// storedBackups is how many Velero Backups there are, counted now and then.
+type storedBackups struct {
+	mutex   sync.Mutex
+	counted time.Time
+	number  int
+}
+
+// count returns the number, which may be some minutes old; 0 until it was counted. Who counts it lets nobody wait.
+func (s *storedBackups) count(ctx context.Context, g *Gatherer) int {
+	s.mutex.Lock()
+	number, due := s.number, time.Since(s.counted) > countedFor
+	if due {
+		s.counted = time.Now()
+	}
+	s.mutex.Unlock()
+	if !due {
+		return number
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupList"))
+	if err := g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace), client.Limit(1)); err != nil {
+		return number // what is read next has the same error, or the list is good enough
+	}
+	number = len(list.Items)
+	if left := list.GetRemainingItemCount(); left != nil {
+		number += int(*left)
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.number = number
+	return number
+}
