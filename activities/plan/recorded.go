@@ -25,7 +25,7 @@ import (
 const (
 	// scannedPerGet is how many stored Velero Backups a list goes through for the CPU time of one get: the API server has no
 	// index of labels, and looks at each object of the namespace (docs/performance.md).
-	scannedPerGet = 1_500
+	scannedPerGet = 2_500
 	// maxGets bounds the gets of one reading, and getsAtATime those that are under way.
 	maxGets     = 200
 	getsAtATime = 4

@@ -72,9 +72,9 @@ func TestVeleroBackupsAreReadTheCheaperWay(t *testing.T) {
 		uncounted   error
 		lists, gets int
 	}{
-		"few":                {others: 3*1_500 - 10, lists: 1},
-		"many":               {others: 3 * 1_500, gets: 3},
-		"as many, uncounted": {others: 3 * 1_500, uncounted: errors.New("not now"), lists: 1},
+		"few":                {others: 3*2_500 - 10, lists: 1},
+		"many":               {others: 3 * 2_500, gets: 3},
+		"as many, uncounted": {others: 3 * 2_500, uncounted: errors.New("not now"), lists: 1},
 	} {
 		t.Run(title, func(t *testing.T) {
 			s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 9} })

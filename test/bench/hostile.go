@@ -200,7 +200,12 @@ func (r *rig) observeRest(ctx context.Context, of crowd, report *crowdReport) er
 	if !sleep(ctx, of.rest) {
 		return ctx.Err()
 	}
-	return r.noteAfter(report, begin)
+	if err := r.noteAfter(report, begin); err != nil {
+		return err
+	}
+	var err error
+	report.Reads, err = r.measureReads(ctx)
+	return err
 }
 
 // noteAfter notes what the watchers have taken by the end, and requested since then.

@@ -26,9 +26,10 @@ type crowdReport struct {
 	Watchers      []watcherReport `json:"watchers"`
 	Start         asked           `json:"start"`
 	// After is since the API server's return, or while nothing happened.
-	After            asked `json:"after"`
-	WorkflowsStarted int64 `json:"workflowsStarted"`
-	APIServer        usage `json:"apiServer"`
+	After            asked        `json:"after"`
+	WorkflowsStarted int64        `json:"workflowsStarted"`
+	APIServer        usage        `json:"apiServer"`
+	Reads            *readsReport `json:"reads,omitempty"`
 }
 
 // watcherReport is one watcher's. What it used counts from its start, also at the end.
@@ -117,6 +118,7 @@ func (r *crowdReport) print(out io.Writer) {
 			phase.name, phase.Requests, phase.Clocked, phase.Lists, phase.Writes)
 	}
 	fmt.Fprintf(out, "Workflows started: %d. The API server's own peak: %.0f MiB.\n\n", r.WorkflowsStarted, r.APIServer.PeakMiB)
+	r.Reads.print(out)
 }
 
 // atRest: nothing happened after the start.
