@@ -129,7 +129,7 @@ func dueTimes(load Load, plans int) []simulate.Arrivals {
 
 // visits are those of a run in the cluster whose first station this is: a half of what Holdfast does is before Velero's part.
 func visits(load Load, first int) []simulate.Visit {
-	half := ofRun.plus(ofBackup).times(0.5)
+	half := runIn(load).plus(ofBackup).times(0.5)
 	worker, apiServer, velero, deletions := first, first+1, first+2, first+3
 	holdfast := func(needs Needs, urgent bool, ends string) []simulate.Visit {
 		return []simulate.Visit{

@@ -71,7 +71,7 @@ type Limit struct {
 // Size estimates a valid load.
 func Size(load Load) *Estimate {
 	clusters := float64(load.Clusters)
-	each := ofRun.plus(ofBackup).plus(ofDeletion) // backups are deleted as others are made
+	each := runIn(load).plus(ofBackup).plus(ofDeletion) // backups are deleted as others are made
 	peak := idle.plus(each.times(load.peak() / clusters))
 	shared := idleTemporal().plus(each.times(load.peak()))
 	estimate := &Estimate{
@@ -94,6 +94,15 @@ func Size(load Load) *Estimate {
 	}
 	estimate.Limits = limitsOf(estimate)
 	return estimate
+}
+
+// runIn is what a plan adds to one of its backups in a cluster of the load.
+func runIn(load Load) Needs {
+	found := Needs{APIServerCPU: scanSeconds * load.stored()}
+	if gets := float64(load.Keep); gets <= mostGets && getSeconds*gets < found[APIServerCPU] {
+		found = Needs{APIServerCPU: getSeconds * gets, Requests: gets}
+	}
+	return ofRun.plus(found.times(readingsPerRun))
 }
 
 // idleTemporal is what Temporal needs a second while nothing happens, counted once: what each cluster adds to that was not

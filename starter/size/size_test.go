@@ -59,6 +59,20 @@ func TestVeleroBreaksFirstWhenItMakesOneBackupAtATime(t *testing.T) {
 }
 
 // A fleet of clusters needs of Temporal what one cluster with all its tenants does, and less of each cluster.
+// What finding a plan's backups costs grows with what the cluster stores up to what getting each of them costs.
+func TestARunCostsMoreWhereMuchIsStored(t *testing.T) {
+	for tenants, want := range map[int]float64{100: 0.0028, 500: 0.014, 2_000: 14 * getSeconds, 10_000: 14 * getSeconds} {
+		load := aLoad()
+		load.Tenants = tenants
+		found := runIn(load).plus(ofRun.times(-1))
+		assert.InDelta(t, readingsPerRun*want, found[APIServerCPU], 1e-9, "%d tenants", tenants)
+		assert.Equal(t, tenants >= 2_000, found[Requests] > 1, "%d tenants", tenants)
+		load.Keep = mostGets + 1
+		listed := runIn(load).plus(ofRun.times(-1))
+		assert.InDelta(t, readingsPerRun*scanSeconds*load.stored(), listed[APIServerCPU], 1e-9)
+	}
+}
+
 func TestClustersShareTemporal(t *testing.T) {
 	one, fleet := aLoad(), aLoad()
 	fleet.Clusters = 20
