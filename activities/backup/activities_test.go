@@ -20,42 +20,6 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// due returns, for each activity, a world in which it has something to do.
-func due(t *testing.T) map[string]*fake.World {
-	t.Helper()
-	progress := activitytest.Created(t, "InProgress")
-	progress.SetVelero(activitytest.Ours, velerov1.BackupPhaseCompleted)
-	asked := activitytest.Created(t, "Completed")
-	asked.EditSpec(activitytest.Name, activitytest.DeleteBackup)
-	announced := activitytest.Created(t, "Completed")
-	announced.EditSpec(activitytest.Name, activitytest.DeleteBackup)
-	activitytest.Do(t, announced, contract.MarkBackupDeleting.Name)
-	forced := activitytest.Created(t, "Completed")
-	forced.EditSpec(activitytest.Name, activitytest.ForceDelete)
-	activitytest.Do(t, forced, contract.MarkBackupDeleting.Name)
-	deleted := activitytest.Created(t, "Completed")
-	deleted.EditSpec(activitytest.Name, activitytest.DeleteBackup)
-	activitytest.Do(t, deleted, contract.MarkBackupDeleting.Name)
-	deleted.Remove(deleted.Velero(activitytest.Ours))
-	unstarted := activitytest.Created(t, "")
-	unstarted.EditSpec(activitytest.Name, activitytest.DeleteBackup)
-	activitytest.Do(t, unstarted, contract.MarkBackupDeleting.Name)
-	worlds := map[string]*fake.World{
-		contract.RefreshBackup.Name:       progress,
-		contract.StartBackup.Name:         fake.New(t, fake.NAB(activitytest.Name)),
-		contract.AdmitBackup.Name:         fake.New(t, fake.NAB(activitytest.Name)),
-		contract.MarkBackupDeleting.Name:  asked,
-		contract.WithdrawBackup.Name:      unstarted,
-		contract.RequestDeletion.Name:     announced,
-		contract.DeleteVeleroObjects.Name: forced,
-		contract.ReleaseBackup.Name:       deleted,
-	}
-	for _, w := range worlds {
-		activitytest.Events(w)
-	}
-	return worlds
-}
-
 // An activity may run twice, at any time: the second run writes nothing, tells nothing and sees the same.
 func TestEveryActivityIsIdempotent(t *testing.T) {
 	want := map[string]struct {
@@ -63,6 +27,10 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 		events int
 	}{
 		contract.RefreshBackup.Name: {[]string{"patch status NonAdminBackup"}, 1},
+		contract.RefreshBackup.Name + ", to announce a deletion": {
+			[]string{"delete NonAdminBackup", "patch status NonAdminBackup"}, 1,
+		},
+		contract.RefreshBackup.Name + ", to release the object": {[]string{"patch NonAdminBackup"}, 1},
 		contract.StartBackup.Name: {
 			[]string{"patch NonAdminBackup", "create Backup", "patch status NonAdminBackup"}, 1,
 		},
@@ -73,11 +41,12 @@ func TestEveryActivityIsIdempotent(t *testing.T) {
 		contract.DeleteVeleroObjects.Name: {[]string{"create ConfigMap", "delete Backup"}, 0},
 		contract.ReleaseBackup.Name:       {[]string{"patch NonAdminBackup"}, 1},
 	}
-	for activity, w := range due(t) {
-		t.Run(activity, func(t *testing.T) {
+	for title, w := range due(t) {
+		t.Run(title, func(t *testing.T) {
+			activity := activityOf(title)
 			var first, second contract.BackupView
-			assert.Equal(t, want[activity].writes, activitytest.WritesOf(w, func() { first = activitytest.Do(t, w, activity) }))
-			assert.Len(t, activitytest.Events(w), want[activity].events)
+			assert.Equal(t, want[title].writes, activitytest.WritesOf(w, func() { first = activitytest.Do(t, w, activity) }))
+			assert.Len(t, activitytest.Events(w), want[title].events)
 			assert.Empty(t, activitytest.WritesOf(w, func() { second = activitytest.Do(t, w, activity) }), "the second run")
 			assert.Empty(t, activitytest.Events(w), "the second run")
 			assert.Equal(t, first, second)
@@ -101,9 +70,9 @@ func TestASequenceOfActivitiesIsIdempotent(t *testing.T) {
 
 // A step for an object that is gone, or that was recreated under its name, does nothing.
 func TestAnObjectOfAnotherUIDIsNotFound(t *testing.T) {
-	worlds := due(t)
-	for activity, w := range worlds {
-		t.Run(activity, func(t *testing.T) {
+	for title, w := range due(t) {
+		t.Run(title, func(t *testing.T) {
+			activity := activityOf(title)
 			late := contract.BackupStep{Ref: fake.Ref(activitytest.Name), Attempt: 1}
 			late.Ref.UID = "uid-of-the-one-before"
 			missing := contract.BackupStep{Ref: fake.Ref("missing"), Attempt: 1}
@@ -121,8 +90,9 @@ func TestAnObjectOfAnotherUIDIsNotFound(t *testing.T) {
 
 // While another controller serves the same kinds nothing is written, and nothing even read.
 func TestNothingIsDoneWhilePaused(t *testing.T) {
-	for activity, w := range due(t) {
-		t.Run(activity, func(t *testing.T) {
+	for title, w := range due(t) {
+		t.Run(title, func(t *testing.T) {
+			activity := activityOf(title)
 			w.Backups.Paused = func() error { return errors.New("the OADP non-admin controller serves these resources") }
 			w.FailReads(func(runtime.Object) error {
 				t.Error("read")
@@ -149,8 +119,9 @@ func writesVeleroAlone(activity string) bool {
 // Another writer changes the object between reading and writing, several times: the patch is refused, and the activity
 // reads again, decides again and patches again. Nothing of the other writer's is lost.
 func TestAConflictIsReadAndDecidedAgain(t *testing.T) {
-	for activity, w := range due(t) {
-		t.Run(activity, func(t *testing.T) {
+	for title, w := range due(t) {
+		t.Run(title, func(t *testing.T) {
+			activity := activityOf(title)
 			if writesVeleroAlone(activity) {
 				t.Skip("it writes no NonAdminBackup")
 			}
@@ -255,8 +226,9 @@ func TestErrorsOfThePatchHaveTheirType(t *testing.T) {
 		"a late attempt": {context.DeadlineExceeded, contract.ErrorKubernetes, true},
 	}
 	for title, test := range tests {
-		for activity, w := range due(t) {
-			t.Run(title+", "+activity, func(t *testing.T) {
+		for of, w := range due(t) {
+			t.Run(title+", "+of, func(t *testing.T) {
+				activity := activityOf(of)
 				fails := isNAB
 				if writesVeleroAlone(activity) {
 					fails = func(object kubeclient.Object) bool { return !isNAB(object) }
@@ -297,8 +269,9 @@ func TestErrorsOfReadingHaveTheirType(t *testing.T) {
 
 // The object may vanish between reading and writing: that is its end, not an error.
 func TestAnObjectThatVanishesIsNotFound(t *testing.T) {
-	for activity, w := range due(t) {
-		t.Run(activity, func(t *testing.T) {
+	for title, w := range due(t) {
+		t.Run(title, func(t *testing.T) {
+			activity := activityOf(title)
 			if writesVeleroAlone(activity) {
 				t.Skip("it writes no NonAdminBackup")
 			}

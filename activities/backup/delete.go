@@ -99,7 +99,7 @@ func (b *Activities) RequestDeletion(ctx context.Context, o *Objects, step contr
 		o.DeleteRequests = append(o.DeleteRequests, *request)
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("create DeleteBackupRequest %s/%s: %w", request.Namespace, request.Name, err)
-	default: // by an attempt that was killed, so that Velero may have answered
+	default: // an earlier attempt has made it, so that Velero may have answered
 		if err := b.object().Reread(ctx, step.Ref, o); err != nil || o.NAB == nil {
 			return err
 		}

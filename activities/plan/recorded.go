@@ -2,12 +2,14 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"go.temporal.io/sdk/activity"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -24,26 +26,33 @@ import (
 
 const (
 	// scannedPerGet is how many stored Velero Backups a list goes through for the CPU time of one get: the API server has no
-	// index of labels, and looks at each object of the namespace (docs/performance.md).
+	// index of labels, and reads each object of the namespace (docs/performance.md, "Finding a plan's backups").
 	scannedPerGet = 2_500
 	// maxGets bounds the gets of one reading, and getsAtATime those that are under way.
 	maxGets     = 200
 	getsAtATime = 4
-	// countedFor is how long the number of stored Velero Backups is used.
-	countedFor = 5 * time.Minute
+	// countValidFor is how long the number of stored Velero Backups is used, and countAgain how soon it is counted again after an
+	// error. countTimeout limits that.
+	countValidFor = 5 * time.Minute
+	countAgain    = 10 * time.Second
+	countTimeout  = time.Second
 )
+
+// GetsAreCheaper reports whether it takes less of the API server's CPU time to get so many Velero Backups by name than to find them
+// by a label among all that are stored.
+func GetsAreCheaper(gets, stored int) bool { return gets <= maxGets && gets*scannedPerGet < stored }
 
 // recorded are the Velero Backups that say that the plan has made them, and those of plans that it continues, by name, as far as
 // they may belong to one of the NonAdminBackups. They are listed by their label or, where that costs more, each is got by its name.
 func (g *Gatherer) recorded(
 	ctx context.Context, plan *holdfastv1alpha1.BackupPlan, nabs []oadpv1alpha1.NonAdminBackup,
 ) (own, earlier map[string]*velerov1.Backup, err error) {
-	names := g.candidates(plan, nabs)
-	read := g.list
-	if gets := len(names); gets <= maxGets && gets*scannedPerGet < g.stored.count(ctx, g) {
-		read = func(ctx context.Context, _ *holdfastv1alpha1.BackupPlan) ([]*velerov1.Backup, error) { return g.get(ctx, names) }
+	var found []*velerov1.Backup
+	if names := g.candidates(plan, nabs); GetsAreCheaper(len(names), g.stored.count(ctx, g)) {
+		found, err = g.get(ctx, names)
+	} else {
+		found, err = g.list(ctx, plan)
 	}
-	found, err := read(ctx, plan)
 	own, earlier = map[string]*velerov1.Backup{}, map[string]*velerov1.Backup{}
 	for _, made := range found {
 		switch by := types.UID(made.Labels[holdfastv1alpha1.LabelRecordedPlan]); {
@@ -134,33 +143,50 @@ func (g *Gatherer) made(nab *oadpv1alpha1.NonAdminBackup, recorded map[string]*v
 
 // storedBackups is how many Velero Backups there are, counted now and then.
 type storedBackups struct {
-	mutex   sync.Mutex
-	counted time.Time
-	number  int
+	mutex  sync.Mutex
+	due    time.Time
+	number int
 }
 
-// count returns the number, which may be some minutes old; 0 until it was counted. Who counts it lets nobody wait.
+// count returns the number, which may be some minutes old; 0 until it was counted. The caller that counts makes no other wait.
 func (s *storedBackups) count(ctx context.Context, g *Gatherer) int {
 	s.mutex.Lock()
-	number, due := s.number, time.Since(s.counted) > countedFor
+	number, now := s.number, time.Now()
+	due := !now.Before(s.due)
 	if due {
-		s.counted = time.Now()
+		s.due = now.Add(countAgain)
 	}
 	s.mutex.Unlock()
 	if !due {
 		return number
 	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupList"))
-	if err := g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace), client.Limit(1)); err != nil {
-		return number // what is read next has the same error, or the list is good enough
-	}
-	number = len(list.Items)
-	if left := list.GetRemainingItemCount(); left != nil {
-		number += int(*left)
+	number, err := g.countStored(ctx)
+	if err != nil {
+		activity.GetLogger(ctx).Warn("cannot count the Velero Backups, will retry", "error", err)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.number = number
-	return number
+	if err == nil {
+		s.number, s.due = number, now.Add(countValidFor)
+	}
+	return s.number
+}
+
+// countStored lists one Velero Backup: the API server says how many are left.
+func (g *Gatherer) countStored(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupList"))
+	if err := g.Reader.List(ctx, list, client.InNamespace(g.OADPNamespace), client.Limit(1)); err != nil {
+		return 0, fmt.Errorf("count Velero Backups: %w", err)
+	}
+	left := list.GetRemainingItemCount()
+	switch {
+	case left != nil:
+		return len(list.Items) + int(*left), nil
+	case list.GetContinue() != "":
+		return 0, errors.New("count Velero Backups: the API server does not say how many are left")
+	}
+	return len(list.Items), nil
 }

@@ -24,9 +24,10 @@ var stored int64
 // amid reads as if many Velero Backups of others were there, and counts how those of plans are read.
 type amid struct {
 	client.Reader
-	others              int64
-	uncounted           error
-	counts, lists, gets int
+	others      int64
+	uncounted   error
+	failed      error // of each get
+	lists, gets int
 }
 
 func (a *amid) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
@@ -39,7 +40,6 @@ func (a *amid) List(ctx context.Context, list client.ObjectList, opts ...client.
 	}
 	err := a.Reader.List(ctx, list, opts...)
 	if counts {
-		a.counts++
 		counted.RemainingItemCount = &a.others
 	}
 	return err
@@ -48,6 +48,9 @@ func (a *amid) List(ctx context.Context, list client.ObjectList, opts ...client.
 func (a *amid) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if _, is := object.(*velerov1.Backup); is {
 		a.gets++
+		if a.failed != nil {
+			return a.failed
+		}
 	}
 	return a.Reader.Get(ctx, key, object, opts...)
 }
@@ -89,6 +92,15 @@ func TestVeleroBackupsAreReadTheCheaperWay(t *testing.T) {
 			assert.EqualValues(t, 3, s.status().Counts.Stored)
 		})
 	}
+}
+
+// A backup that could not be read is not one that the plan has not made.
+func TestAVeleroBackupThatCannotBeReadFailsTheReading(t *testing.T) {
+	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 9} })
+	s.runs(3)
+	s.reader = &amid{Reader: s.Client, others: 1_000_000, failed: errors.New("not now")}
+	_, err := s.try(contract.RefreshPlan.Name, contract.PlanStep{})
+	require.ErrorContains(t, err, "not now")
 }
 
 // Whoever labels hundreds of backups as a plan's does not have each of them read.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"holdfast.dev/holdfast/activities/plan"
 )
 
 // Estimate is what the load needs.
@@ -98,11 +100,19 @@ func Size(load Load) *Estimate {
 
 // runIn is what a plan adds to one of its backups in a cluster of the load.
 func runIn(load Load) Needs {
-	found := Needs{APIServerCPU: scanSeconds * load.stored()}
-	if gets := float64(load.Keep); gets <= mostGets && getSeconds*gets < found[APIServerCPU] {
-		found = Needs{APIServerCPU: getSeconds * gets, Requests: gets}
+	found := Needs{APIServerCPU: listSeconds(load.stored())}
+	if requests := load.finding(); requests > 1 {
+		found = Needs{APIServerCPU: getSeconds * requests, Requests: requests - 1} // instead of the list
 	}
 	return ofRun.plus(found.times(readingsPerRun))
+}
+
+// finding is how many requests a reading of a plan takes to find its Velero Backups.
+func (l Load) finding() float64 {
+	if plan.GetsAreCheaper(l.Keep, int(l.stored())) {
+		return float64(l.Keep)
+	}
+	return 1
 }
 
 // idleTemporal is what Temporal needs a second while nothing happens, counted once: what each cluster adds to that was not

@@ -4,61 +4,61 @@ package size
 var (
 	// idle is what one cluster and Temporal need a second while nothing happens.
 	idle = Needs{
-		WorkerCPU:        0.00383,
-		WatcherCPU:       0.00765,
-		TemporalCPU:      0.125,
-		DatabaseCPU:      0.0364,
-		APIServerCPU:     0.0326,
-		EtcdCPU:          0.0143,
-		Requests:         2.26,
-		FrontendRequests: 1.15,
-		Statements:       127,
-		Transactions:     11.4,
-		LogBytes:         8_640,
+		WorkerCPU:        0.00432,
+		WatcherCPU:       0.00815,
+		TemporalCPU:      0.122,
+		DatabaseCPU:      0.0354,
+		APIServerCPU:     0.0328,
+		EtcdCPU:          0.0148,
+		Requests:         2.16,
+		FrontendRequests: 0.965,
+		Statements:       125,
+		Transactions:     11.2,
+		LogBytes:         7_010,
 	}
 	// ofBackup is one NonAdminBackup, from its creation until it is settled, without Velero's own work.
 	ofBackup = Needs{
-		WorkerCPU:        0.0144,
-		WatcherCPU:       0.0111,
-		TemporalCPU:      0.0342,
-		DatabaseCPU:      0.0204,
-		APIServerCPU:     0.0448,
-		EtcdCPU:          0.00984,
+		WorkerCPU:        0.0152,
+		WatcherCPU:       0.0116,
+		TemporalCPU:      0.0373,
+		DatabaseCPU:      0.0212,
+		APIServerCPU:     0.0471,
+		EtcdCPU:          0.0103,
 		Requests:         11,
-		FrontendRequests: 5.47,
-		Statements:       66.5,
+		FrontendRequests: 5.5,
+		Statements:       66.9,
 		Transactions:     14.1,
 		LogBytes:         101_000,
-		DatabaseBytes:    62_900,
+		DatabaseBytes:    62_500,
 	}
 	// ofDeletion is one deletion of it with its data.
 	ofDeletion = Needs{
-		WorkerCPU:        0.0269,
-		WatcherCPU:       0.0166,
-		TemporalCPU:      0.0507,
-		DatabaseCPU:      0.0315,
-		APIServerCPU:     0.0748,
-		EtcdCPU:          0.0172,
-		Requests:         32,
-		FrontendRequests: 8.61,
-		Statements:       107,
-		Transactions:     18.4,
-		LogBytes:         122_000,
-		DatabaseBytes:    23_700,
+		WorkerCPU:        0.0264,
+		WatcherCPU:       0.019,
+		TemporalCPU:      0.0473,
+		DatabaseCPU:      0.0302,
+		APIServerCPU:     0.0861,
+		EtcdCPU:          0.0196,
+		Requests:         21.9,
+		FrontendRequests: 6.33,
+		Statements:       75.8,
+		Transactions:     15.9,
+		LogBytes:         134_000,
+		DatabaseBytes:    23_500,
 	}
 	// ofRun is what a plan adds to one of its backups, until that is deleted.
 	ofRun = Needs{
-		WorkerCPU:        0.0614,
-		WatcherCPU:       0.0135,
-		TemporalCPU:      0.0819,
-		DatabaseCPU:      0.0677,
-		APIServerCPU:     0.036,
-		Requests:         32.3,
-		FrontendRequests: 25.1,
-		Statements:       323,
-		Transactions:     58.9,
-		LogBytes:         154_000,
-		DatabaseBytes:    38_100,
+		WorkerCPU:        0.0602,
+		WatcherCPU:       0.0136,
+		TemporalCPU:      0.0777,
+		DatabaseCPU:      0.0667,
+		APIServerCPU:     0.0277,
+		Requests:         32.7,
+		FrontendRequests: 25.4,
+		Statements:       332,
+		Transactions:     60.8,
+		LogBytes:         153_000,
+		DatabaseBytes:    34_600,
 	}
 )
 
@@ -66,12 +66,16 @@ var (
 // the cluster stores, or gets each of those that the plan keeps.
 const (
 	readingsPerRun = 4
-	// scanSeconds is its CPU time for each stored one, measured where 100,000 are stored; getSeconds is for a get.
-	scanSeconds = 1e-6
-	getSeconds  = 0.0015
-	// mostGets is how many a reading gets at most.
-	mostGets = 200
+	getSeconds     = 0.0015
+	// scanSeconds is for each stored one where few are stored. Where more are it grows by scanGrowth for each, up to scanMost, which
+	// was measured where 100,000 are stored.
+	scanSeconds = 3e-7
+	scanGrowth  = 7e-12
+	scanMost    = 1e-6
 )
+
+// listSeconds is the API server's CPU time for a list by label.
+func listSeconds(stored float64) float64 { return stored * min(scanSeconds+scanGrowth*stored, scanMost) }
 
 // Memory and storage.
 const (
@@ -100,6 +104,8 @@ const (
 	scheduleStarts = 30
 	// frontendRequests is Temporal's default for frontend.namespaceRPS, of each frontend.
 	frontendRequests = 2_400
+	// workerRequests is the default of --kube-api-qps, of each worker and for each kind of object.
+	workerRequests = 500
 	// leastShards is what docs/temporal.md recommends; mostShards is a large deployment's.
 	leastShards = 512
 	// shardSeconds is assumed to be the time for which a transaction holds its shard.

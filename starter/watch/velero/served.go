@@ -82,9 +82,9 @@ func (s *served[T]) of(ctx context.Context, made client.Object) (object T, found
 	return s.Cached(ctx, key)
 }
 
-// released reports whether nothing is left of an object that is gone: its workflow, which has no need to hear of that, has
-// deleted it as its spec requested. Whether it had our finalizer says nothing: the API server deletes an object with the write
-// that removes the last one, and the event shows it as it was before.
+// released reports whether nothing is left of an object that is gone, as its spec requested: its workflow has nothing to do for
+// it. Whether it had our finalizer says nothing: the API server deletes an object with the write that removes the last one, and
+// the event shows it as it was before.
 func (s *served[T]) released(ctx context.Context, gone client.Object) bool {
 	nab, is := gone.(*oadpv1alpha1.NonAdminBackup)
 	if !is || s.deletion == nil || s.deletion(gone) == "" {
