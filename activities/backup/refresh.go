@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// Refresh reads the present state and copies the Velero Backup's status, or reports that it is gone. With the same read it starts an
-// object without a status, or one that waits for its turn, and takes the step with which a deletion begins or ends.
+// Refresh reads the present state and copies the Velero Backup's status, or reports that it is gone. With the same read it starts
+// an object without a status, or one that waits for its turn, and takes the step with which a deletion begins or ends.
 func (b *Activities) Refresh(ctx context.Context, o *Objects, step contract.BackupStep) error {
 	if (o.NAB.Status.Phase == "" || o.waits()) && !o.DeletionRequested() {
 		return b.start(ctx, o, step.Turn)

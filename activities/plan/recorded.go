@@ -38,12 +38,12 @@ const (
 	countTimeout  = time.Second
 )
 
-// GetsAreCheaper reports whether it takes less of the API server's CPU time to get so many Velero Backups by name than to find them
-// by a label among all that are stored.
+// GetsAreCheaper reports whether it takes less of the API server's CPU time to get so many Velero Backups by name than to find
+// them by a label among all that are stored.
 func GetsAreCheaper(gets, stored int) bool { return gets <= maxGets && gets*scannedPerGet < stored }
 
 // recorded are the Velero Backups that say that the plan has made them, and those of plans that it continues, by name, as far as
-// they may belong to one of the NonAdminBackups. They are listed by their label or, where that costs more, each is got by its name.
+// they may belong to one of the NonAdminBackups. They are listed by their label or, where that costs more, got by their names.
 func (g *Gatherer) recorded(
 	ctx context.Context, plan *holdfastv1alpha1.BackupPlan, nabs []oadpv1alpha1.NonAdminBackup,
 ) (own, earlier map[string]*velerov1.Backup, err error) {

@@ -103,7 +103,7 @@ func TestAVeleroBackupThatCannotBeReadFailsTheReading(t *testing.T) {
 	require.ErrorContains(t, err, "not now")
 }
 
-// Whoever labels hundreds of backups as a plan's does not have each of them read.
+// A tenant who labels hundreds of backups as a plan's does not have each of them got.
 func TestGetsOfOneReadingAreBounded(t *testing.T) {
 	s := newScene(t, nil)
 	for i := range 201 {

@@ -62,8 +62,8 @@ var (
 	}
 )
 
-// What finding its Velero Backups adds to a run: each reading of a plan lists them, for which the API server goes through all that
-// the cluster stores, or gets each of those that the plan keeps.
+// What finding its Velero Backups adds to a run: each reading of a plan lists them, for which the API server goes through all
+// that the cluster stores, or gets each of those that the plan keeps.
 const (
 	readingsPerRun = 4
 	getSeconds     = 0.0015
@@ -75,7 +75,9 @@ const (
 )
 
 // listSeconds is the API server's CPU time for a list by label.
-func listSeconds(stored float64) float64 { return stored * min(scanSeconds+scanGrowth*stored, scanMost) }
+func listSeconds(stored float64) float64 {
+	return stored * min(scanSeconds+scanGrowth*stored, scanMost)
+}
 
 // Memory and storage.
 const (

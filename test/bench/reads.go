@@ -72,7 +72,7 @@ func (r *rig) apiServerMS(calls int, call func() error) (float64, error) {
 
 func (r *readsReport) print(out io.Writer) {
 	if r != nil {
-		fmt.Fprintf(out, "CPU time of the API server where %d Velero Backups are stored: %.1f ms for a list by label, %.1f ms for a get.\n\n",
-			r.Stored, r.ListMS, r.GetMS)
+		fmt.Fprintf(out, "CPU time of the API server where %d Velero Backups are stored: %.1f ms for a list by label, "+
+			"%.1f ms for a get.\n\n", r.Stored, r.ListMS, r.GetMS)
 	}
 }

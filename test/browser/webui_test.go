@@ -44,7 +44,7 @@ func TestTheWebUIsServerTellsOfARunningBackup(t *testing.T) {
 	one := workflows + "/" + url.PathEscape(workflowID(stack, nab))
 	awaitTold(t, http.MethodGet, one, "", "Backup of shop/nightly", "HoldfastCluster", `"`+stack.ClusterID()+`"`, `"NonAdminBackup"`,
 		`"shop"`, `"nightly"`, `"Created"`)
-	awaitTold(t, http.MethodGet, one+"/history", "", "Read the backup, start it if new, mirror Velero's status")
+	awaitTold(t, http.MethodGet, one+"/history", "", "Read the backup, mirror Velero's status, start or delete it if due")
 	awaitTold(t, http.MethodPost, one+"/query/__temporal_workflow_metadata", `{"query":{"queryType":"__temporal_workflow_metadata"}}`,
 		"Queued", "waits for Velero to start Velero Backup", nab.Status.VeleroBackup.Name)
 }
@@ -111,7 +111,7 @@ func TestTheWebUIShowsARunningBackup(t *testing.T) {
 	page.hasNot(workflowID(stack, other)) // the list is filtered
 
 	page.follow(workflowID(stack, nab))
-	page.awaitText("Backup of shop/nightly", "Read the backup, start it if new, mirror Velero's status")
+	page.awaitText("Backup of shop/nightly", "Read the backup, mirror Velero's status, start or delete it if due")
 
 	page.follow("User Metadata") // Markdown, drawn: without asterisks and backquotes
 	page.awaitText("Backup of shop/nightly",

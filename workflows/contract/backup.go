@@ -8,7 +8,7 @@ type backupActivity = Activity[BackupStep, BackupView]
 // Activities of the NonAdminBackup workflow. Each takes a BackupStep, returns the BackupView after its effect, and may
 // be repeated at any time.
 var (
-	RefreshBackup       = backupActivity{"refresh-backup", "Read the backup, mirror Velero's status, start it if new, begin or end its deletion"}
+	RefreshBackup       = backupActivity{"refresh-backup", "Read the backup, mirror Velero's status, start or delete it if due"}
 	StartBackup         = backupActivity{"start-backup", "Validate the spec and create the Velero Backup"}
 	CheckVeleroStall    = backupActivity{"check-velero-stall", "Check whether Velero has finished without recording it"}
 	MarkBackupDeleting  = backupActivity{"mark-backup-deleting", "Announce the deletion"}
