@@ -2,6 +2,7 @@ package velero
 
 import (
 	"context"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -11,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/k8s"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
 	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
+	"holdfast.dev/holdfast/k8s/lifecycle"
 	"holdfast.dev/holdfast/k8s/velero"
 	"holdfast.dev/holdfast/starter/watch/caches"
 	"holdfast.dev/holdfast/starter/watch/controllers"
@@ -138,7 +140,8 @@ func (p *plans) events() controllers.Events {
 // and whether a drill has verified them.
 func (p *plans) backupEvents() controllers.Events {
 	return controllers.On(controllers.Deleted, func(before, after *oadpv1alpha1.NonAdminBackup) bool {
-		return controllers.Concerns(before, after) || progressOf(before) != progressOf(after) || lastDrill(before) != lastDrill(after)
+		return before.UID != after.UID || !maps.Equal(before.Labels, after.Labels) || stateOf(before) != stateOf(after) ||
+			lastDrill(before) != lastDrill(after)
 	}, func(_ context.Context, nab *oadpv1alpha1.NonAdminBackup, q controllers.Queue) { p.force(nab, q) })
 }
 
@@ -166,6 +169,19 @@ func lastDrill(nab *oadpv1alpha1.NonAdminBackup) string {
 	return last.Name + last.Concluded.String()
 }
 
+// stateOf is what a plan counts a backup as. From the request of its deletion on it is being deleted, or cannot be: how far that
+// has come is nothing to the plan.
+func stateOf(nab *oadpv1alpha1.NonAdminBackup) string {
+	progress := progressOf(nab)
+	if lifecycle.DeletionRequested(nab) && progress != undeletable {
+		return string(oadpv1alpha1.NonAdminPhaseDeleting)
+	}
+	return progress
+}
+
+// undeletable is a backup that Velero has failed to delete.
+const undeletable = "undeletable"
+
 // progressOf is how far a backup has come, as a plan counts it: each step is a signal, and a pass of the plan.
 func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 	made, phase := nab.Status.VeleroBackup, nab.Status.Phase
@@ -178,7 +194,7 @@ func progressOf(nab *oadpv1alpha1.NonAdminBackup) string {
 	case k8s.WaitsForTurn(nab.Status.Conditions): // also from BackingOff
 		return ""
 	case phase == oadpv1alpha1.NonAdminPhaseDeleting && velero.Undeletable(nab): // its plan waits for it no more
-		return "undeletable"
+		return undeletable
 	case phase == oadpv1alpha1.NonAdminPhaseBackingOff, phase == oadpv1alpha1.NonAdminPhaseDeleting:
 		return string(phase)
 	case made == nil:

@@ -128,6 +128,14 @@ func TestABackupConcernsThePlanThatItNames(t *testing.T) {
 	}
 	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), asked("b-1"), asked("b-2")), "others go")
 	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), asked("b-2"), asked("b-3")), "nothing new for the plan")
+	requested := edited(done, func(n *oadpv1alpha1.NonAdminBackup) { n.Spec.DeleteBackup, n.Generation = true, n.Generation+1 })
+	deleted := edited(requested, isDeleted)
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), inCache(t, done), inCache(t, requested)), "others count")
+	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), inCache(t, requested), inCache(t, deleted)))
+	assert.Empty(t, watchtest.Happens(t.Context(), s.plans.backupEvents(), inCache(t, deleted), inCache(t, edited(deleted, isDeleting))))
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), inCache(t, requested), inCache(t, done)), "taken back")
+	held := edited(done, func(n *oadpv1alpha1.NonAdminBackup) { n.Labels[holdfastv1alpha1.LabelHold] = "true" })
+	assert.Equal(t, want, watchtest.Happens(t.Context(), s.plans.backupEvents(), inCache(t, done), inCache(t, held)), "it is held")
 	verified := edited(done, func(n *oadpv1alpha1.NonAdminBackup) {
 		n.Status.LastDrill = &oadpv1alpha1.BackupDrill{Name: "weekly", Concluded: begin}
 	})
