@@ -23,10 +23,9 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	of := load{backups: 40, namespaces: 4, name: "watched-by-one"}
-	r, err := startRig(ctx, 1, env.Options{})
+	r, err := startRig(ctx, 1, of.namespaces, env.Options{Audit: true})
 	require.NoError(t, err)
 	defer r.stop()
-	require.NoError(t, r.createNamespaces(ctx, of.namespaces))
 	lone, err := r.measureLone(ctx)
 	require.NoError(t, err)
 	assert.Positive(t, lone.ToVelero)

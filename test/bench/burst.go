@@ -42,17 +42,24 @@ type rig struct {
 }
 
 // startRig starts the stack without the real Velero, with that many watchers, which get the environment that they are shipped
-// with.
-func startRig(ctx context.Context, watchers int, options env.Options) (*rig, error) {
+// with, and creates so many namespaces.
+func startRig(ctx context.Context, watchers, namespaces int, options env.Options) (*rig, error) {
 	watcher, err := shippedWatcher()
 	if err != nil {
 		return nil, err
 	}
-	options.Audit = true
-	return startRigAs(ctx, watchers, watcher, options)
+	r, err := startRigAs(ctx, watchers, watcher, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.createNamespaces(ctx, namespaces); err != nil {
+		r.stop()
+		return nil, err
+	}
+	return r, nil
 }
 
-// startRigAs is startRig with another environment of the watchers, and with a record of requests only if the options say so.
+// startRigAs is startRig with another environment of the watchers, and without namespaces.
 func startRigAs(ctx context.Context, watchers int, watcher shipped, options env.Options) (*rig, error) {
 	options.Progress, options.Holdfast = os.Stdout, true
 	options.Without, options.WatchEnv = []string{env.S3, env.Velero}, watcher.environment()
@@ -169,14 +176,11 @@ type load struct {
 func measureBurst(ctx context.Context, of load) (*burstReport, *loneReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := startRig(ctx, of.watchers, env.Options{})
+	r, err := startRig(ctx, of.watchers, of.namespaces, env.Options{Audit: true})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer r.stop()
-	if err := r.createNamespaces(ctx, of.namespaces); err != nil {
-		return nil, nil, err
-	}
 	if of.maxActive > 0 {
 		if err := r.limit(ctx, of.maxActive); err != nil {
 			return nil, nil, err

@@ -81,19 +81,12 @@ func measureLong(ctx context.Context, of steadyLoad) (*longReport, error) {
 	if err := of.check(); err != nil {
 		return nil, err
 	}
-	watcher, err := shippedWatcher()
-	if err != nil {
-		return nil, err
-	}
 	// No Audit: the record of an hour would fill a disk.
-	r, err := startRigAs(ctx, of.watchers, watcher, env.Options{CountStatements: true})
+	r, err := startRig(ctx, of.watchers, of.namespaces, env.Options{CountStatements: true})
 	if err != nil {
 		return nil, err
 	}
 	defer r.stop()
-	if err := r.createNamespaces(ctx, of.namespaces); err != nil {
-		return nil, err
-	}
 	return r.load(ctx, of)
 }
 

@@ -91,14 +91,11 @@ func (o *planObserver) succeeded() int {
 
 // measurePlans makes the plans, waits for their runs, and restarts Holdfast over them.
 func measurePlans(ctx context.Context, of planLoad) (*plansReport, error) {
-	r, err := startRig(ctx, of.watchers, env.Options{})
+	r, err := startRig(ctx, of.watchers, of.namespaces, env.Options{Audit: true})
 	if err != nil {
 		return nil, err
 	}
 	defer r.stop()
-	if err := r.createNamespaces(ctx, of.namespaces); err != nil {
-		return nil, err
-	}
 	plans, err := startPlanObserver(ctx, r.client)
 	if err != nil {
 		return nil, err

@@ -41,14 +41,11 @@ type restartReport struct {
 func measureRestart(ctx context.Context, count, namespaces int) (*restartReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, restartPatience)
 	defer cancel()
-	r, err := startRig(ctx, 1, env.Options{})
+	r, err := startRig(ctx, 1, namespaces, env.Options{Audit: true})
 	if err != nil {
 		return nil, err
 	}
 	defer r.stop()
-	if err := r.createNamespaces(ctx, namespaces); err != nil {
-		return nil, err
-	}
 	model, err := r.modelBackup(ctx)
 	if err != nil {
 		return nil, err

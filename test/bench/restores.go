@@ -92,14 +92,11 @@ func measureRestores(ctx context.Context, of restoreLoad) (*restoresReport, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := startRig(ctx, of.watchers, env.Options{})
+	r, err := startRig(ctx, of.watchers, of.namespaces, env.Options{Audit: true})
 	if err != nil {
 		return nil, err
 	}
 	defer r.stop()
-	if err := r.createNamespaces(ctx, of.namespaces); err != nil {
-		return nil, err
-	}
 	return r.restores(ctx, of)
 }
 

@@ -94,14 +94,11 @@ func measureTurns(ctx context.Context, of turnsFlags) (turnsReports, error) {
 func measureTurn(ctx context.Context, of turnsLoad) (*turnsReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, turnsPatience)
 	defer cancel()
-	r, err := startRig(ctx, of.watchers, env.Options{})
+	r, err := startRig(ctx, of.watchers, of.namespaces, env.Options{Audit: true})
 	if err != nil {
 		return nil, err
 	}
 	defer r.stop()
-	if err := r.createNamespaces(ctx, of.namespaces); err != nil {
-		return nil, err
-	}
 	return r.turns(ctx, of)
 }
 
