@@ -48,17 +48,17 @@ var (
 	}
 	// ofRun is what a plan adds to one of its backups, until that is deleted.
 	ofRun = Needs{
-		WorkerCPU:        0.0602,
-		WatcherCPU:       0.0136,
-		TemporalCPU:      0.0777,
-		DatabaseCPU:      0.0667,
-		APIServerCPU:     0.0277,
-		Requests:         32.7,
-		FrontendRequests: 25.4,
-		Statements:       332,
-		Transactions:     60.8,
-		LogBytes:         153_000,
-		DatabaseBytes:    34_600,
+		WorkerCPU:        0.0568,
+		WatcherCPU:       0.0112,
+		TemporalCPU:      0.0844,
+		DatabaseCPU:      0.0691,
+		APIServerCPU:     0.0309,
+		Requests:         33.7,
+		FrontendRequests: 24,
+		Statements:       318,
+		Transactions:     57.4,
+		LogBytes:         158_000,
+		DatabaseBytes:    36_500,
 	}
 )
 
