@@ -69,56 +69,63 @@ func (s *scene) comesBack(name string, ago time.Duration, alter func(*velerov1.B
 }
 
 func TestARestoredPlanHasTheBackupsOfTheOneBeforeIt(t *testing.T) {
-	s := restored(t)
-	s.comesBack("old", 3*time.Hour, nil)
-	s.comesBack("new", 2*time.Hour, nil)
-	view := s.refresh()
-	assert.Equal(t, "old", view.Delete)
-	status := s.status()
-	assert.EqualValues(t, "uid-"+minutely, status.UID)
-	assert.Equal(t, []types.UID{earlier}, status.Continues)
-	assert.Equal(t, "new", status.LastGood.Name)
-	assert.Equal(t, holdfastv1alpha1.Counts{Good: 7, Stored: 2}, status.Counts, "the counts go on")
-	assert.Empty(t, status.Recent)
-	assert.Equal(t, "uid-"+minutely, s.Read("new").Annotations[holdfastv1alpha1.AnnotationPlanUID])
+	amongOthers(t, func(t *testing.T, others int64) {
+		s := restored(t).among(others)
+		s.comesBack("old", 3*time.Hour, nil)
+		s.comesBack("new", 2*time.Hour, nil)
+		view := s.refresh()
+		assert.Equal(t, "old", view.Delete)
+		status := s.status()
+		assert.EqualValues(t, "uid-"+minutely, status.UID)
+		assert.Equal(t, []types.UID{earlier}, status.Continues)
+		assert.Equal(t, "new", status.LastGood.Name)
+		assert.Equal(t, holdfastv1alpha1.Counts{Good: 7, Stored: 2}, status.Counts, "the counts go on")
+		assert.Empty(t, status.Recent)
+		assert.Equal(t, "uid-"+minutely, s.Read("new").Annotations[holdfastv1alpha1.AnnotationPlanUID])
 
-	s.comesBack("later", time.Hour, nil)
-	assert.NotEqual(t, "later", s.refresh().Delete)
-	assert.Equal(t, "later", s.status().LastGood.Name, "what comes back later counts, too")
-	s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: "old"})
-	assert.True(t, s.Read("old").Spec.DeleteBackup, "its own rules delete it")
+		s.comesBack("later", time.Hour, nil)
+		assert.NotEqual(t, "later", s.refresh().Delete)
+		assert.Equal(t, "later", s.status().LastGood.Name, "what comes back later counts, too")
+		s.act(contract.DeletePlanBackup.Name, contract.PlanStep{Backup: "old"})
+		assert.True(t, s.Read("old").Spec.DeleteBackup, "its own rules delete it")
+	})
 }
 
 func TestWhatARestoredPlanDoesNotAdopt(t *testing.T) {
-	for sentence, alter := range map[string]func(*velerov1.Backup){
-		"a plan before it that was deleted": func(b *velerov1.Backup) { b.Labels[holdfastv1alpha1.LabelRecordedPlan] = "uid-deleted" },
-		"a plan of another name":            func(b *velerov1.Backup) { b.Annotations[holdfastv1alpha1.AnnotationRecordedPlan] = "other" },
-		"no record":                         func(b *velerov1.Backup) { delete(b.Labels, holdfastv1alpha1.LabelRecordedPlan) },
-		"another namespace's":               func(b *velerov1.Backup) { b.Annotations[oadpv1alpha1.NabOriginNamespaceAnnotation] = "bank" },
-		"it did not come back": func(b *velerov1.Backup) {
-			b.CreationTimestamp = metav1.NewTime(b.Status.CompletionTimestamp.Add(-time.Minute))
-		},
-		"another tenant's location": func(b *velerov1.Backup) {
-			b.Spec.StorageLocation = "bank-own-5b0c8a3e-0000-4000-8000-000000000000"
-		},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			s := restored(t)
-			s.comesBack("old", 3*time.Hour, alter)
-			s.comesBack("new", 2*time.Hour, nil)
-			assert.Empty(t, s.refresh().Delete)
-			assert.Empty(t, s.Read("old").Annotations[holdfastv1alpha1.AnnotationPlanUID])
-		})
-	}
+	amongOthers(t, func(t *testing.T, others int64) {
+		for sentence, alter := range map[string]func(*velerov1.Backup){
+			"a plan before it that was deleted": func(b *velerov1.Backup) { b.Labels[holdfastv1alpha1.LabelRecordedPlan] = "uid-deleted" },
+			"a plan of another name":            func(b *velerov1.Backup) { b.Annotations[holdfastv1alpha1.AnnotationRecordedPlan] = "other" },
+			"no record":                         func(b *velerov1.Backup) { delete(b.Labels, holdfastv1alpha1.LabelRecordedPlan) },
+			"another namespace's":               func(b *velerov1.Backup) { b.Annotations[oadpv1alpha1.NabOriginNamespaceAnnotation] = "bank" },
+			"it did not come back": func(b *velerov1.Backup) {
+				b.CreationTimestamp = metav1.NewTime(b.Status.CompletionTimestamp.Add(-time.Minute))
+			},
+			"another tenant's location": func(b *velerov1.Backup) {
+				b.Spec.StorageLocation = "bank-own-5b0c8a3e-0000-4000-8000-000000000000"
+			},
+		} {
+			t.Run(sentence, func(t *testing.T) {
+				s := restored(t).among(others)
+				s.comesBack("old", 3*time.Hour, alter)
+				s.comesBack("new", 2*time.Hour, nil)
+				assert.Empty(t, s.refresh().Delete)
+				assert.Empty(t, s.Read("old").Annotations[holdfastv1alpha1.AnnotationPlanUID])
+			})
+		}
+	})
 }
 
 // A plan of the same name that a tenant has made anew has no status of the one before it.
 func TestAPlanThatIsOnlyOfTheSameNameAdoptsNothing(t *testing.T) {
-	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
-	s.comesBack("old", 3*time.Hour, nil)
-	s.comesBack("new", 2*time.Hour, nil)
-	assert.Empty(t, s.refresh().Delete)
-	assert.Nil(t, s.status().LastGood)
+	amongOthers(t, func(t *testing.T, others int64) {
+		s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 1} })
+		s.among(others)
+		s.comesBack("old", 3*time.Hour, nil)
+		s.comesBack("new", 2*time.Hour, nil)
+		assert.Empty(t, s.refresh().Delete)
+		assert.Nil(t, s.status().LastGood)
+	})
 }
 
 func TestWhatWasHeldIsHeldAgain(t *testing.T) {
@@ -140,15 +147,17 @@ func TestWhatWasHeldIsHeldAgain(t *testing.T) {
 }
 
 func TestAPlanAdoptsManyByAndBy(t *testing.T) {
-	s := restored(t)
-	for n := range 30 {
-		s.comesBack("run-"+string(rune('a'+n%26))+string(rune('a'+n/26)), time.Duration(n+1)*time.Hour, nil)
-	}
-	view := s.refresh()
-	assert.LessOrEqual(t, view.WakeIn, time.Second, "soon again")
-	assert.EqualValues(t, 20, s.status().Counts.Stored)
-	s.refresh()
-	assert.EqualValues(t, 30, s.status().Counts.Stored)
+	amongOthers(t, func(t *testing.T, others int64) {
+		s := restored(t).among(others)
+		for n := range 30 {
+			s.comesBack("run-"+string(rune('a'+n%26))+string(rune('a'+n/26)), time.Duration(n+1)*time.Hour, nil)
+		}
+		view := s.refresh()
+		assert.LessOrEqual(t, view.WakeIn, time.Second, "soon again")
+		assert.EqualValues(t, 20, s.status().Counts.Stored)
+		s.refresh()
+		assert.EqualValues(t, 30, s.status().Counts.Stored)
+	})
 }
 
 // A backup that holds far less comes back first. It does not become the measure by which the full one is deleted.

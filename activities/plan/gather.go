@@ -92,22 +92,22 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 	if err != nil {
 		return nil, fmt.Errorf("list NonAdminBackups of plan %s: %w", step.Ref, err)
 	}
-	recorded, earlier, err := g.recorded(ctx, plan, list.Items)
+	recorded, err := g.recorded(ctx, plan, list.Items)
 	if err != nil {
 		return nil, err
 	}
 	for i := range list.Items {
 		nab := &list.Items[i]
-		if returned := earlier[owner.SyncedFrom(nab)]; adoptable(returned, nab, plan) {
+		if returned := recorded.earlier[owner.SyncedFrom(nab)]; adoptable(returned, nab, plan) {
 			o.Returned = append(o.Returned, Backup{Object: nab, Velero: returned})
 		}
 		if nab.Annotations[holdfastv1alpha1.AnnotationPlanUID] != string(plan.UID) {
 			continue
 		}
-		made := g.made(nab, recorded)
+		made := g.made(nab, recorded.own)
 		made.Made = made.Recorded || slices.Contains(step.Made, contract.PlanBackup{Name: nab.Name, UID: string(nab.UID)})
 		if made.Made && !made.Recorded && made.state() == retention.Good {
-			if made.Lost, err = g.lost(ctx, nab); err != nil {
+			if made.Lost, err = g.lost(ctx, nab, recorded.got); err != nil {
 				return nil, err
 			}
 		}
@@ -119,9 +119,12 @@ func (g *Gatherer) Gather(ctx context.Context, step contract.PlanStep) (*Objects
 
 // lost reads whether a backup that is not recorded yet has no Velero Backup: of the recorded ones that is known. Until its own
 // workflow has noticed, it would cost an older one that is good.
-func (g *Gatherer) lost(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup) (bool, error) {
-	made := &velerov1.Backup{}
+func (g *Gatherer) lost(ctx context.Context, nab *oadpv1alpha1.NonAdminBackup, got map[string]*velerov1.Backup) (bool, error) {
 	name := g.ownName(nab)
+	if got != nil {
+		return !owner.Backup.Called(got[name], nab.Namespace, nab.Name), nil
+	}
+	made := &velerov1.Backup{}
 	exists, err := k8s.Get(ctx, g.Reader, "Velero Backup", g.OADPNamespace, name, made)
 	return !exists || !owner.Backup.Called(made, nab.Namespace, nab.Name), err
 }

@@ -42,27 +42,39 @@ const (
 // them by a label among all that are stored.
 func GetsAreCheaper(gets, stored int) bool { return gets <= maxGets && gets*scannedPerGet < stored }
 
-// recorded are the Velero Backups that say that the plan has made them, and those of plans that it continues, by name, as far as
-// they may belong to one of the NonAdminBackups. They are listed by their label or, where that costs more, got by their names.
+// veleroBackups are those that may belong to one of a plan's NonAdminBackups, by name.
+type veleroBackups struct {
+	// own say that the plan has made them, earlier that a plan has made them that it continues.
+	own, earlier map[string]*velerov1.Backup
+	// got are all that exist of the plan's; nil if they were listed by their label, which the newest may not have yet.
+	got map[string]*velerov1.Backup
+}
+
+// recorded lists the plan's Velero Backups by their label or, where that costs more, gets them by their names.
 func (g *Gatherer) recorded(
 	ctx context.Context, plan *holdfastv1alpha1.BackupPlan, nabs []oadpv1alpha1.NonAdminBackup,
-) (own, earlier map[string]*velerov1.Backup, err error) {
+) (veleroBackups, error) {
+	of := veleroBackups{own: map[string]*velerov1.Backup{}, earlier: map[string]*velerov1.Backup{}}
 	var found []*velerov1.Backup
+	var err error
 	if names := g.candidates(plan, nabs); GetsAreCheaper(len(names), g.stored.count(ctx, g)) {
+		of.got = map[string]*velerov1.Backup{}
 		found, err = g.get(ctx, names)
 	} else {
 		found, err = g.list(ctx, plan)
 	}
-	own, earlier = map[string]*velerov1.Backup{}, map[string]*velerov1.Backup{}
 	for _, made := range found {
+		if of.got != nil {
+			of.got[made.Name] = made
+		}
 		switch by := types.UID(made.Labels[holdfastv1alpha1.LabelRecordedPlan]); {
 		case by == plan.UID:
-			own[made.Name] = made
+			of.own[made.Name] = made
 		case slices.Contains(plan.Status.Continues, by):
-			earlier[made.Name] = made
+			of.earlier[made.Name] = made
 		}
 	}
-	return own, earlier, err
+	return of, err
 }
 
 // candidates are the names of the Velero Backups that NonAdminBackups may have which say that they are the plan's, or may become.

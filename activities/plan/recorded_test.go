@@ -19,11 +19,8 @@ import (
 	"holdfast.dev/holdfast/workflows/contract"
 )
 
-// stored is how many Velero Backups of others there are in a new scene.
-var stored int64
-
-// amid reads as if many Velero Backups of others were there, and counts how those of plans are read.
-type amid struct {
+// crowdedReader reads as if there were so many Velero Backups of others, and counts how those of plans are read.
+type crowdedReader struct {
 	client.Reader
 	others      int64
 	uncounted   error
@@ -31,43 +28,45 @@ type amid struct {
 	lists, gets atomic.Int32
 }
 
-func (a *amid) reads() []int { return []int{int(a.lists.Load()), int(a.gets.Load())} }
+func (r *crowdedReader) reads() []int { return []int{int(r.lists.Load()), int(r.gets.Load())} }
 
-func (a *amid) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (r *crowdedReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	counted, counts := list.(*metav1.PartialObjectMetadataList)
 	switch _, lists := list.(*velerov1.BackupList); {
 	case lists:
-		a.lists.Add(1)
-	case counts && a.uncounted != nil:
-		return a.uncounted
+		r.lists.Add(1)
+	case counts && r.uncounted != nil:
+		return r.uncounted
 	}
-	err := a.Reader.List(ctx, list, opts...)
+	err := r.Reader.List(ctx, list, opts...)
 	if counts {
-		counted.RemainingItemCount = &a.others
+		counted.RemainingItemCount = &r.others
 	}
 	return err
 }
 
-func (a *amid) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+func (r *crowdedReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 	if _, is := object.(*velerov1.Backup); is {
-		a.gets.Add(1)
-		if a.failed != nil {
-			return a.failed
+		r.gets.Add(1)
+		if r.failed != nil {
+			return r.failed
 		}
 	}
-	return a.Reader.Get(ctx, key, object, opts...)
+	return r.Reader.Get(ctx, key, object, opts...)
 }
 
-// What counts as made by a plan does not depend on how it is read.
-func TestPlansAmidManyBackups(t *testing.T) {
-	stored = 1_000_000
-	t.Cleanup(func() { stored = 0 })
-	for name, test := range map[string]func(*testing.T){
-		"no protection": TestWhatIsNoProtectionKeepsNoPlace, "forged": TestARecordInATenantsBucketDoesNotCount,
-		"restored": TestARestoredPlanHasTheBackupsOfTheOneBeforeIt, "not adopted": TestWhatARestoredPlanDoesNotAdopt,
-		"of the same name": TestAPlanThatIsOnlyOfTheSameNameAdoptsNothing, "many": TestAPlanAdoptsManyByAndBy,
-	} {
-		t.Run(name, test)
+// among has a scene's Velero Backups read among so many of others.
+func (s *scene) among(others int64) *scene {
+	s.reader = &crowdedReader{Reader: s.Client, others: others}
+	return s
+}
+
+// amongOthers runs a test among few Velero Backups of others, where a plan's are listed, and among many, where they are got by
+// their names: what counts as made by a plan does not depend on it.
+func amongOthers(t *testing.T, test func(t *testing.T, others int64)) {
+	t.Helper()
+	for title, others := range map[string]int64{"among few": 0, "among many": 1_000_000} {
+		t.Run(title, func(t *testing.T) { test(t, others) })
 	}
 }
 
@@ -87,7 +86,7 @@ func TestVeleroBackupsAreReadTheCheaperWay(t *testing.T) {
 			s.runs(3)
 			s.act(contract.RecordPlanBackups.Name, contract.PlanStep{})
 			s.made = nil
-			reader := &amid{Reader: s.Client, others: test.others, uncounted: test.uncounted}
+			reader := &crowdedReader{Reader: s.Client, others: test.others, uncounted: test.uncounted}
 			s.reader = reader
 			s.refresh()
 			assert.Equal(t, []int{test.lists, test.gets}, reader.reads())
@@ -101,7 +100,7 @@ func TestVeleroBackupsAreReadTheCheaperWay(t *testing.T) {
 func TestAVeleroBackupThatCannotBeReadFailsTheReading(t *testing.T) {
 	s := newScene(t, func(p *holdfastv1alpha1.BackupPlan) { p.Spec.Keep = &holdfastv1alpha1.Keep{Last: 9} })
 	s.runs(3)
-	s.reader = &amid{Reader: s.Client, others: 1_000_000, failed: errors.New("not now")}
+	s.reader = &crowdedReader{Reader: s.Client, others: 1_000_000, failed: errors.New("not now")}
 	_, err := s.try(contract.RefreshPlan.Name, contract.PlanStep{})
 	require.ErrorContains(t, err, "not now")
 }
@@ -117,7 +116,7 @@ func TestGetsOfOneReadingAreBounded(t *testing.T) {
 		}
 		require.NoError(t, s.Client.Create(t.Context(), nab))
 	}
-	reader := &amid{Reader: s.Client, others: 1_000_000}
+	reader := &crowdedReader{Reader: s.Client, others: 1_000_000}
 	s.reader = reader
 	s.refresh()
 	assert.Equal(t, []int{1, 0}, reader.reads())

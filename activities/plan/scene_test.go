@@ -43,8 +43,7 @@ func newScene(t *testing.T, alter func(*holdfastv1alpha1.BackupPlan), objects ..
 		alter(plan)
 	}
 	s := &scene{World: fake.New(t, append(objects, plan)...), t: t, now: fake.PlanTime}
-	s.reader = &amid{Reader: s.Client, others: stored}
-	return s
+	return s.among(0)
 }
 
 // try runs an activity of plans under its wire name.
