@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -126,24 +127,36 @@ func (f *Flags) Connect() (client.Client, *connect.Temporal, error) {
 	return kubeClient, temporal, nil
 }
 
-// Print writes value as JSON or YAML, or calls table.
+// Print writes value as JSON or YAML, or calls table. Tenants write some of it: nothing of it steers a terminal.
 func (f *Flags) Print(out io.Writer, value any, table func(io.Writer) error) error {
-	var data []byte
-	var err error
-	switch f.Output {
-	case "json":
-		data, err = json.MarshalIndent(value, "", "  ")
-		data = append(data, '\n')
-	case "yaml":
-		data, err = yaml.Marshal(value)
-	default:
+	if f.Output != "json" && f.Output != "yaml" {
 		return table(out)
 	}
+	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
 	}
+	data = append(escapeControls(data), '\n')
+	if f.Output == "yaml" {
+		if data, err = yaml.JSONToYAML(data); err != nil {
+			return err
+		}
+	}
 	_, err = out.Write(data)
 	return err
+}
+
+// escapeControls escapes in JSON the control characters above those of ASCII, which the encoder leaves as they are.
+func escapeControls(data []byte) []byte {
+	escaped := make([]byte, 0, len(data))
+	for _, r := range string(data) {
+		if r >= 0x7f && r < 0xa0 {
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+			continue
+		}
+		escaped = utf8.AppendRune(escaped, r)
+	}
+	return escaped
 }
 
 // TenantObject reads the argument that names a tenant's object.
