@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -37,6 +38,8 @@ type Temporal struct {
 	address   string
 	authority string
 	tls       *tls.Config // nil without TLS
+	// accepted is when the server was last seen to accept the search attributes; nil since it did not answer.
+	accepted atomic.Pointer[time.Time]
 }
 
 // Options are what a process adds to the environment's settings.
@@ -112,6 +115,7 @@ func endpointOf(options *client.Options) string {
 // than close the connection.
 func (t *Temporal) Ping(ctx context.Context) error {
 	if _, err := t.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
+		t.accepted.Store(nil) // what comes back may have another database
 		return fmt.Errorf("%s: %w", t.endpoint, err)
 	}
 	return nil
@@ -120,8 +124,13 @@ func (t *Temporal) Ping(ctx context.Context) error {
 // QueryMetadata is the SDK's built-in query for what a workflow says of itself, current details among it.
 const QueryMetadata = "__temporal_workflow_metadata"
 
-// AttributesInterval is how often a process should call EnsureSearchAttributes.
-const AttributesInterval = 15 * time.Second
+const (
+	// AttributesInterval is how often a process should call EnsureSearchAttributes.
+	AttributesInterval = 15 * time.Second
+	// acceptedFor is how long it asks no more after the server has accepted them. Temporal limits queries to 10 a second in a
+	// namespace for each frontend (frontend.namespaceRPS.visibility), and all processes of a fleet ask.
+	acceptedFor = 2*time.Minute - AttributesInterval/2
+)
 
 const attributesRetry = 2 * time.Second
 
@@ -148,13 +157,32 @@ func (t *Temporal) AwaitSearchAttributes(ctx context.Context, logger *zap.Logger
 }
 
 // EnsureSearchAttributes registers the search attributes that the server does not know, and returns an error as long as it
-// does not accept them. To be called now and then: a server that lost its database has forgotten them.
+// does not accept them. To be called now and then: a server that lost its database has forgotten them. It asks every other
+// minute, and after the server did not answer Ping.
 func (t *Temporal) EnsureSearchAttributes(ctx context.Context) error {
+	accepted := t.accepted.Load()
+	if accepted != nil && time.Since(*accepted) < acceptedFor {
+		return nil
+	}
 	checkErr := t.checkSearchAttributes(ctx)
 	var unknown *serviceerror.InvalidArgument
-	if !errors.As(checkErr, &unknown) {
+	var busy *serviceerror.ResourceExhausted
+	switch {
+	case checkErr == nil:
+		now := time.Now()
+		t.accepted.CompareAndSwap(accepted, &now)
+		return nil
+	case errors.As(checkErr, &busy) && accepted != nil:
+		return nil // nothing says that they are not accepted any more
+	case !errors.As(checkErr, &unknown):
 		return checkErr
 	}
+	t.accepted.Store(nil)
+	return t.registerSearchAttributes(ctx, checkErr)
+}
+
+// registerSearchAttributes registers those that the server does not know; checkErr is what it has said.
+func (t *Temporal) registerSearchAttributes(ctx context.Context, checkErr error) error {
 	missing := map[string]enumspb.IndexedValueType{}
 	for _, name := range contract.SearchAttributeNames() {
 		missing[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
@@ -178,13 +206,14 @@ func (t *Temporal) EnsureSearchAttributes(ctx context.Context) error {
 	return t.checkSearchAttributes(ctx)
 }
 
-// checkSearchAttributes asks for a count that uses every attribute: the server knows them if it answers.
+// checkSearchAttributes asks for a count that uses every attribute: the server knows them if it answers. It goes around the SDK's
+// client, which would send the query again and again while Temporal refuses it for their number.
 func (t *Temporal) checkSearchAttributes(ctx context.Context) error {
 	var terms []string
 	for _, name := range contract.SearchAttributeNames() {
 		terms = append(terms, name+` = "none"`)
 	}
-	_, err := t.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+	_, err := t.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 		Namespace: t.Namespace, Query: strings.Join(terms, " AND "),
 	})
 	return err

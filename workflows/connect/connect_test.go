@@ -34,7 +34,7 @@ type server struct {
 	away             error
 	back             time.Time // when it is no longer away; never if zero
 	noList, noChange error
-	changes          int
+	changes, queries int
 }
 
 func (s *server) temporal() *connect.Temporal {
@@ -44,10 +44,27 @@ func (s *server) temporal() *connect.Temporal {
 // OperatorService implements client.Client.
 func (s *server) OperatorService() operatorservice.OperatorServiceClient { return s }
 
-// CountWorkflow implements client.Client.
-func (s *server) CountWorkflow(
-	_ context.Context, request *workflowservice.CountWorkflowExecutionsRequest,
+// WorkflowService implements client.Client.
+func (s *server) WorkflowService() workflowservice.WorkflowServiceClient { return counted{server: s} }
+
+// counted is the server's service of workflows.
+type counted struct {
+	workflowservice.WorkflowServiceClient
+
+	server *server
+}
+
+// CountWorkflowExecutions implements workflowservice.WorkflowServiceClient.
+func (q counted) CountWorkflowExecutions(
+	_ context.Context, request *workflowservice.CountWorkflowExecutionsRequest, _ ...grpc.CallOption,
 ) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+	return q.server.count(request)
+}
+
+func (s *server) count(
+	request *workflowservice.CountWorkflowExecutionsRequest,
+) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+	s.queries++
 	if s.away != nil && (s.back.IsZero() || time.Now().Before(s.back)) {
 		return nil, s.away
 	}
@@ -140,6 +157,44 @@ func TestSearchAttributesAreRegisteredIfTheyAreNot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// CheckHealth implements client.Client.
+func (s *server) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse, error) {
+	return &client.CheckHealthResponse{}, s.away
+}
+
+// A fleet's processes must not use up the queries that Temporal allows. One that did not answer may have lost what it knew.
+func TestSearchAttributesAreSeldomAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{registered: all()}
+		temporal := s.temporal()
+		ensure := func(times int) {
+			for range times {
+				require.NoError(t, temporal.EnsureSearchAttributes(t.Context()))
+				time.Sleep(connect.AttributesInterval)
+			}
+		}
+		ensure(40)
+		assert.Equal(t, 5, s.queries, "in ten minutes")
+
+		s.away = serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "too many queries")
+		ensure(8)
+		require.ErrorContains(t, s.temporal().EnsureSearchAttributes(t.Context()), "too many", "never accepted")
+
+		s.away, s.registered, s.noChange = nil, map[string]enumspb.IndexedValueType{}, s.away
+		time.Sleep(2 * time.Minute)
+		require.ErrorContains(t, temporal.EnsureSearchAttributes(t.Context()), "too many", "known to be missing")
+		require.ErrorContains(t, temporal.EnsureSearchAttributes(t.Context()), "too many", "and still")
+		s.noChange = nil
+		ensure(1)
+
+		s.away = serviceerror.NewUnavailable("restarting")
+		require.Error(t, temporal.Ping(t.Context()))
+		s.away, s.registered = nil, map[string]enumspb.IndexedValueType{}
+		ensure(1)
+		assert.Equal(t, all(), s.registered)
+	})
 }
 
 // Nothing polls or signals before the attributes are in use: an upsert of an unknown name would fail for ever.
