@@ -124,6 +124,35 @@ func TestFollowingEndsWithTheRights(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 }
 
+// Who waits sees that the API server is away, once, and that it is back.
+func TestFollowingShowsAnOutage(t *testing.T) {
+	t.Parallel()
+	nab := newBackup("1")
+	failures := 2 // after which the API server refuses a request, which is an answer
+	from := interceptor.NewClient(newCluster(nab), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			switch failures--; {
+			case failures >= 0:
+				return errors.New("connection refused")
+			case failures == -1:
+				return apierrors.NewInvalid(schema.GroupKind{}, "sendInitialEvents", nil)
+			}
+			return c.List(ctx, list, options...)
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var shown []string
+	_, err := follow(ctx, cluster{from}, nab, func(now progress.State) {
+		if shown = append(shown, now.String()); now.Phase == "Pending" {
+			cancel()
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, []string{
+		"cannot reach the API server, will retry: connection refused", "Pending: the spec is not validated yet",
+	}, shown)
+}
+
 func TestLinesSayWhatIsNew(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
