@@ -169,6 +169,7 @@ func (k *kube) checkPolicy(ctx context.Context) error {
 func work(
 	ctx context.Context, logger *zap.Logger, flags *workerFlags, cluster *kube, temporal *connect.Temporal, started func(),
 ) error {
+	limitCache()
 	fatal := make(chan error, 1)
 	fail := func(err error) {
 		select {
