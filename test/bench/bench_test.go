@@ -33,9 +33,10 @@ func TestABackupCostsNoMoreThanPromised(t *testing.T) {
 	require.NoError(t, r.addWatcher(ctx))
 	of.name = "watched-by-two"
 	t.Run("two watchers", func(t *testing.T) { requireAsPromised(ctx, t, r, of) })
-	t.Run("profile long", func(t *testing.T) { requireALoadMeasured(ctx, t, r) })
 	t.Run("profile restores", func(t *testing.T) { requireRestoresMeasured(ctx, t, r) })
 	t.Run("profile turns", func(t *testing.T) { requireTurnsMeasured(ctx, t, r) })
+	t.Run("profile baseline", func(t *testing.T) { requireABaseline(ctx, t, r) })
+	t.Run("profile long", func(t *testing.T) { requireALoadMeasured(ctx, t, r) })
 }
 
 // promised is what a backup may cost.
@@ -113,6 +114,19 @@ func requireTurnsMeasured(ctx context.Context, t *testing.T, r *rig) {
 	assert.Positive(t, report.Writes)
 }
 
+// A workflow without work has the history of a backup's.
+func requireABaseline(ctx context.Context, t *testing.T, r *rig) {
+	t.Helper()
+	report, err := r.baseline(ctx, baselineLoad{workflows: 20})
+	require.NoError(t, err)
+	report.print(t.Output())
+	require.Len(t, report.Shapes, len(bares))
+	for _, shape := range report.Shapes {
+		assert.Positive(t, shape.Temporal, shape.Title)
+	}
+	assert.EqualValues(t, 15, report.Shapes[0].Events)
+}
+
 func TestTurnsAreChecked(t *testing.T) {
 	ok := turnsLoad{waiting: 8, turns: 8, active: 2, namespaces: 1, watchers: 1}
 	require.NoError(t, ok.check())
@@ -121,6 +135,7 @@ func TestTurnsAreChecked(t *testing.T) {
 	require.ErrorContains(t, more.check(), "-turns-waiting")
 	require.ErrorContains(t, run(t.Context(), plan{profile: profileTurns, turns: turnsFlags{waiting: "x"}}, ""), "-turns-waiting")
 	require.ErrorContains(t, run(t.Context(), plan{profile: profileTurns, turns: turnsFlags{waiting: "1"}}, ""), "-turns-active")
+	require.ErrorContains(t, run(t.Context(), plan{profile: profileBase}, ""), "-baseline")
 }
 
 func TestHeldBackupsAreCompletedWhenTheyAreReleased(t *testing.T) {

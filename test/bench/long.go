@@ -24,6 +24,10 @@ type steadyLoad struct {
 	namespaces, watchers int
 	// plans make the backups, and delete each by retention when the next one is good.
 	plans bool
+	// open is how many other plans there are from before the rest on, of which none is due: their workflows are open.
+	open int
+	// alone: at the end Holdfast is stopped, and Temporal is measured without it.
+	alone bool
 }
 
 const (
@@ -43,6 +47,7 @@ func (l *steadyLoad) flags() {
 	flag.DurationVar(&l.keep, "long-keep", 10*time.Minute, "profile long: how long a backup is kept; 0 for ever")
 	flag.BoolVar(&l.plans, "long-plans", false,
 		"profile long: plans make the backups, every other minute, and delete each when the next one is good")
+	flag.IntVar(&l.open, "long-open", 0, "profile long: other plans, of which none is due")
 	flag.IntVar(&l.watchers, "long-watchers", 2, "profile long: watchers")
 }
 
@@ -50,8 +55,8 @@ func (l steadyLoad) check() error {
 	if l.perSecond <= 0 || l.lasts <= 0 || l.every <= 0 || l.rest <= 0 {
 		return errors.New("-long, -long-every, -long-rest and -long-rate: must be above 0")
 	}
-	if l.keep < 0 || l.namespaces < 1 || l.watchers < 1 {
-		return errors.New("-long-watchers and -namespaces: must be at least 1; -long-keep: must be at least 0")
+	if l.keep < 0 || l.open < 0 || l.namespaces < 1 || l.watchers < 1 {
+		return errors.New("-long-watchers and -namespaces: must be at least 1; -long-keep and -long-open: must be at least 0")
 	}
 	return nil
 }
@@ -87,6 +92,7 @@ func measureLong(ctx context.Context, of steadyLoad) (*longReport, error) {
 		return nil, err
 	}
 	defer r.stop()
+	of.alone = !of.plans // whose Schedules go on
 	return r.load(ctx, of)
 }
 
@@ -95,6 +101,12 @@ func (r *rig) load(ctx context.Context, of steadyLoad) (*longReport, error) {
 	s := &sampler{rig: r, load: of, report: &longReport{
 		PerSecond: of.perSecond, Namespaces: of.namespaces, Watchers: of.watchers, Plans: of.plans, KeptSeconds: of.keep.Seconds(),
 	}}
+	if err := s.countStatements(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -109,7 +121,10 @@ func (r *rig) load(ctx context.Context, of steadyLoad) (*longReport, error) {
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("%w; stand-in: %w", err, r.velero.failure())
 	}
-	return s.report, s.end(ctx)
+	if err := s.end(ctx); err != nil || !of.alone {
+		return s.report, err
+	}
+	return s.report, s.alone(ctx)
 }
 
 // createSteadily creates the backups at their times, however late earlier ones are. What is measured counts from those times.

@@ -18,11 +18,15 @@ type longReport struct {
 	Watchers    int     `json:"watchers"`
 	Plans       bool    `json:"plans,omitempty"`
 	KeptSeconds float64 `json:"keptSeconds"`
+	// Open are plans that are not due, from before the rest on.
+	Open *openReport `json:"open,omitempty"`
 	// Rest is before the load begins.
 	Rest    longSample   `json:"rest"`
 	Samples []longSample `json:"samples"`
 	// Whole is from the beginning of the load until the last deletion has ended, or the last backup if none is deleted.
 	Whole longSample `json:"whole"`
+	// Alone is Temporal's part of a rest without Holdfast.
+	Alone *longSample `json:"alone,omitempty"`
 }
 
 // longSample is about one part of the time.
@@ -66,6 +70,7 @@ func (r *longReport) print(out io.Writer) {
 	if r == nil {
 		return
 	}
+	r.Open.print(out)
 	until := fmt.Sprintf("each is deleted after %.0f s (0: never)", r.KeptSeconds)
 	if r.Plans {
 		until = "plans make them, and delete each when the next one is good"
@@ -97,6 +102,18 @@ func (r *longReport) print(out io.Writer) {
 	_ = table.Flush() // the terminal
 	fmt.Fprintf(out, "\nThe first column is before the load, the last one the whole time of it. Per backup is per one that was "+
 		"created, or deleted if those are\nmore; in the first column it is in all. PostgreSQL is a part of %s too.\n\n", env.Temporal)
+	r.Alone.printAlone(out)
+}
+
+// printAlone prints a rest without Holdfast, a second.
+func (s *longSample) printAlone(out io.Writer) {
+	if s == nil {
+		return
+	}
+	fmt.Fprintf(out, "At rest without Holdfast, a second: %.3f cores of %s with PostgreSQL, %.3f of that alone; %.1f requests at "+
+		"the frontend, %.0f SQL statements, %.1f transactions that write\n\n", s.CPUSeconds[env.Temporal]/s.Seconds, env.Temporal,
+		s.CPUSeconds[env.Postgres]/s.Seconds, s.FrontendRequests/s.Seconds, s.Database.Statements/s.Seconds,
+		s.Database.Transactions/s.Seconds)
 }
 
 func printLateness(row sampleRow) {

@@ -55,13 +55,15 @@ func (s *sampler) mark(ctx context.Context) (mark, error) {
 	return now, err
 }
 
+func (s *sampler) countStatements(ctx context.Context) (err error) {
+	if s.database = s.rig.stack.TemporalDatabase(); s.database != nil {
+		_, err = s.database.Query(ctx, "temporal", "CREATE EXTENSION pg_stat_statements")
+	}
+	return err
+}
+
 // begin takes the sample of what is needed at rest.
 func (s *sampler) begin(ctx context.Context) error {
-	if s.database = s.rig.stack.TemporalDatabase(); s.database != nil {
-		if _, err := s.database.Query(ctx, "temporal", "CREATE EXTENSION pg_stat_statements"); err != nil {
-			return err
-		}
-	}
 	say("nothing for %s, then %.1f backups a second for %s", s.load.rest, s.load.perSecond, s.load.lasts)
 	before, err := s.mark(ctx)
 	if err != nil {

@@ -15,15 +15,22 @@ import (
 	"holdfast.dev/holdfast/test/env"
 )
 
-// requireALoadMeasured puts a small load on the stack: each backup is deleted, and everything is counted.
+// requireALoadMeasured puts a small load on the stack: each backup is deleted, and everything is counted. At its end Holdfast is
+// stopped.
 func requireALoadMeasured(ctx context.Context, t *testing.T, r *rig) {
 	t.Helper()
 	second := time.Second
 	report, err := r.load(ctx, steadyLoad{
 		perSecond: 2, rest: second, lasts: 5 * second, keep: 5 * second, every: 6 * second, namespaces: 4, watchers: 2,
+		open: 2, alone: true,
 	})
 	require.NoError(t, err)
 	report.print(t.Output())
+	require.NotNil(t, report.Open)
+	assert.Len(t, report.Open.CPUMs, len(measured))
+	assert.Positive(t, report.Open.CPUMs[env.Temporal])
+	require.NotNil(t, report.Alone)
+	assert.Contains(t, report.Alone.CPUSeconds, env.Temporal)
 	whole := report.Whole
 	assert.Equal(t, 10, whole.Created)
 	assert.Equal(t, 10, whole.Deleted)
@@ -51,6 +58,9 @@ func TestASteadyLoadIsChecked(t *testing.T) {
 	bad = ok
 	bad.keep = -1
 	require.ErrorContains(t, bad.check(), "-long-keep")
+	bad = ok
+	bad.open = -1
+	require.ErrorContains(t, bad.check(), "-long-open")
 	require.ErrorContains(t, run(t.Context(), plan{profile: profileLong}, ""), "-long")
 }
 

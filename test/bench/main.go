@@ -10,7 +10,7 @@
 //
 // Profile long creates backups for an hour, as many a second as a million a day are, and deletes each after a while. Profile
 // restores restores a backup of each namespace many times at once. Profile turns measures turns of the queue before Velero while
-// thousands wait there.
+// thousands wait there. Profile baseline measures workflows that do nothing.
 //
 // Every burst has a stack of its own. The numbers to compare from run to run, and from machine to machine, are the counts
 // and ratios: writes, events and CPU time per backup. Seconds and rates depend on what else the machine does.
@@ -54,6 +54,7 @@ func main() {
 	of.long.flags()
 	of.restores.flags()
 	of.turns.flags()
+	of.baseline.flags()
 	flag.IntVar(&of.steps.steps, "steps", 300, "profile steps: steps of a round, in each way")
 	flag.IntVar(&of.steps.rounds, "steps-rounds", 3, "profile steps: rounds")
 	output := flag.String("json", "bench.json", "file for the numbers")
@@ -78,11 +79,13 @@ const (
 	profileLong    = "long"
 	profileRestore = "restores"
 	profileTurns   = "turns"
+	profileBase    = "baseline"
 )
 
 var profiles = strings.Join([]string{
 	profileCosts, profileHostile, profileBig, profilePlans, profileSteps, profileLong, profileRestore,
-}, ", ") + " or " + profileTurns
+	profileTurns,
+}, ", ") + " or " + profileBase
 
 // report is what bench prints, and writes as JSON.
 type report struct {
@@ -99,6 +102,7 @@ type report struct {
 	Long       *longReport     `json:"long,omitempty"`
 	Restores   *restoresReport `json:"restores,omitempty"`
 	Turns      turnsReports    `json:"turns,omitempty"`
+	Baseline   *baselineReport `json:"baseline,omitempty"`
 }
 
 // plan is what is measured.
@@ -111,6 +115,7 @@ type plan struct {
 	long                                steadyLoad
 	restores                            restoreLoad
 	turns                               turnsFlags
+	baseline                            baselineLoad
 }
 
 func (of plan) planLoad() planLoad {
@@ -142,6 +147,8 @@ func run(ctx context.Context, of plan, output string) error {
 	case profileTurns:
 		of.turns.namespaces = of.namespaces
 		all.Turns, err = measureTurns(ctx, of.turns)
+	case profileBase:
+		all.Baseline, err = measureBaseline(ctx, of.baseline)
 	default:
 		err = fmt.Errorf("-profile: must be %s, not %q", profiles, of.profile)
 	}

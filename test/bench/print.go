@@ -26,6 +26,7 @@ func (r *report) print(out io.Writer) {
 	r.Long.print(out)
 	r.Restores.print(out)
 	r.Turns.print(out)
+	r.Baseline.print(out)
 	r.Expiries.print(out)
 }
 

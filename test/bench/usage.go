@@ -53,14 +53,23 @@ func namesIn(cpu map[string]float64) []string {
 
 func (r *rig) usage() (map[string]usage, error) {
 	all := map[string]usage{}
+	var err error
 	for _, name := range r.names() {
-		for _, process := range r.processesOf(name) {
-			used, err := usageWithChildren(r.stack.Component(process).PID())
-			if err != nil {
-				return nil, fmt.Errorf("usage of %s: %w", process, err)
-			}
-			all[name] = all[name].plus(used)
+		if all[name], err = r.used(name); err != nil {
+			return nil, err
 		}
+	}
+	return all, nil
+}
+
+// used is the usage of the processes whose cost is reported under a name.
+func (r *rig) used(name string) (all usage, err error) {
+	for _, process := range r.processesOf(name) {
+		used, err := usageWithChildren(r.stack.Component(process).PID())
+		if err != nil {
+			return all, fmt.Errorf("usage of %s: %w", process, err)
+		}
+		all = all.plus(used)
 	}
 	return all, nil
 }
