@@ -118,11 +118,13 @@ func fleet(e *Estimate) (simulate.System, []string) {
 
 func whole(cores float64) int { return max(1, int(math.Ceil(cores))) }
 
-// dueTimes are those of a day.
+// dueTimes are those of a day. Of a fraction of a run a day, that part of the plans is due.
 func dueTimes(load Load, plans int) []simulate.Arrivals {
 	var all []simulate.Arrivals
-	for at := 0.0; at < day.Seconds(); at += load.interval().Seconds() {
-		all = append(all, simulate.Arrivals{Begin: at, End: at + load.Spread.Seconds(), Jobs: plans})
+	for i := range int(math.Ceil(load.RunsPerDay)) {
+		begin := float64(i) * day.Seconds() / load.RunsPerDay
+		due := math.Round(float64(plans) * min(1, load.RunsPerDay-float64(i)))
+		all = append(all, simulate.Arrivals{Begin: begin, End: begin + load.Spread.Seconds(), Jobs: int(due)})
 	}
 	return all
 }

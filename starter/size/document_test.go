@@ -36,7 +36,7 @@ func TestTheDocumentIsAsTheModel(t *testing.T) {
 	require.Len(t, rows, int(quantities))
 	for _, row := range rows {
 		line := "| " + row.title + " |"
-		for _, needs := range []Needs{idle, ofBackup, ofDeletion, ofRun} {
+		for _, needs := range []Needs{idle, alone, ofBackup, ofDeletion, ofRun} {
 			line += fmt.Sprintf(" %.3g |", needs[row.of]*row.units)
 		}
 		assert.Contains(t, string(document), line)

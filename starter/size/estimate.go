@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"holdfast.dev/holdfast/activities/plan"
 )
 
@@ -41,8 +43,12 @@ type Cluster struct {
 	APIServerRequests float64    `json:"apiServerRequestsPerSecond"`
 	EtcdCores         float64    `json:"etcdCores"`
 	EtcdMiB           float64    `json:"etcdMiB"`
-	// ConcurrentBackups is what Velero needs to make the backups of a day within a day.
+	// ConcurrentBackups makes the backups of a day within a day, and leaves 30 % free.
 	ConcurrentBackups int `json:"concurrentBackups"`
+	// AllMade is how long Velero takes for the backups of one due time with the load's own ConcurrentBackups, LeastAllMade with
+	// those above. It does not keep up if that is more than the time until the next are due.
+	AllMade      metav1.Duration `json:"allMade"`
+	LeastAllMade metav1.Duration `json:"leastAllMade"`
 }
 
 // Temporal is what all clusters together need of it. Rates and cores are at the peak.
@@ -74,8 +80,8 @@ type Limit struct {
 func Size(load Load) *Estimate {
 	clusters := float64(load.Clusters)
 	each := runIn(load).plus(ofBackup).plus(ofDeletion) // backups are deleted as others are made
-	peak := idle.plus(each.times(load.peak() / clusters))
-	shared := idleTemporal().plus(each.times(load.peak()))
+	peak := idle.plus(ofOpenPlan.times(load.plans() / clusters)).plus(each.times(load.peak() / clusters))
+	shared := alone.plus(ofIdleCluster().times(clusters)).plus(ofOpenPlan.times(load.plans())).plus(each.times(load.peak()))
 	estimate := &Estimate{
 		Load: load, BackupsPerDay: load.perDay(), BackupsPerSecond: load.mean(), PeakPerSecond: load.peak(),
 		Cluster: Cluster{
@@ -89,11 +95,14 @@ func Size(load Load) *Estimate {
 			Cores: shared[TemporalCPU] / busyShare, DatabaseCores: shared[DatabaseCPU] / busyShare,
 			Frontends:  atLeast(2, shared[FrontendRequests]/frontendRequests/busyShare),
 			Statements: shared[Statements], Transactions: shared[Transactions], LogMiBPerSecond: shared[LogBytes] / mib,
-			DatabaseGiB:    each[DatabaseBytes] * load.perDay() * load.Retention.Hours() / day.Hours() / gib,
+			DatabaseGiB: (each[DatabaseBytes]*load.perDay()*load.Retention.Hours()/day.Hours() +
+				databaseBytesPerPlan*load.plans()) / gib,
 			HistoryShards:  shards(shared[Transactions]),
 			ScheduleStarts: load.peak(), FrontendPerSecond: shared[FrontendRequests],
 		},
 	}
+	of := &estimate.Cluster
+	of.AllMade.Duration, of.LeastAllMade.Duration = load.allMade(load.ConcurrentBackups), load.allMade(of.ConcurrentBackups)
 	estimate.Limits = limitsOf(estimate)
 	return estimate
 }
@@ -115,34 +124,34 @@ func (l Load) finding() float64 {
 	return 1
 }
 
-// idleTemporal is what Temporal needs a second while nothing happens, counted once: what each cluster adds to that was not
-// measured.
-func idleTemporal() Needs {
-	only := Needs{}
-	for _, of := range []Quantity{TemporalCPU, DatabaseCPU, Statements, Transactions, LogBytes, FrontendRequests} {
-		only[of] = idle[of]
-	}
-	return only
-}
+// ofIdleCluster is what a cluster in which nothing happens adds to what Temporal needs a second.
+func ofIdleCluster() Needs { return idle.plus(alone.times(-1)) }
 
-// workerOf sizes the workers: a run and its backup are open until Velero is done.
+// workerOf sizes the workers for all workflows that are open in a cluster.
 func workerOf(load Load, peak Needs) Deployment {
 	replicas := atLeast(leastReplicas, peak[WorkerCPU]/workerCores/busyShare)
-	open := 2 * load.peak() / float64(load.Clusters) * min(load.BackupTakes.Seconds(), load.Spread.Seconds())
-	return deployment(replicas, peak[WorkerCPU], workerRestBytes+workerBytesPerOpen*min(open/float64(replicas), workerCache))
+	cached := min(load.open()/float64(replicas), workerCache)
+	return deployment(replicas, peak[WorkerCPU], workerRestBytes+workerBytesPerOpen*cached, leastWorker)
 }
 
 // watcherOf sizes the watchers: one leads and one follows, and each has everything in its cache.
 func watcherOf(load Load, peak Needs) Deployment {
-	return deployment(leastReplicas, peak[WatcherCPU], watcherRestBytes+watcherBytesPerBackup*load.stored())
+	clusters := float64(load.Clusters)
+	live := watcherRestBytes + watcherBytesPerBackup*load.stored() + watcherBytesPerPlan*load.plans()/clusters +
+		watcherBytesPerTenant*float64(load.Tenants)/clusters
+	return deployment(leastReplicas, peak[WatcherCPU], live, leastWatcher)
 }
 
-// deployment has memory for twice what is alive, as Go's garbage collector works best with.
-func deployment(replicas int, cores, live float64) Deployment {
+// deployment has memory for twice what is alive, as Go's garbage collector works best with, and no less than the manifests.
+func deployment(replicas int, cores, live float64, least Deployment) Deployment {
 	limit := roundUp(2 * live / mib)
-	return Deployment{
+	sized := Deployment{
 		Replicas: replicas, Cores: cores / busyShare, GoMemLimitMiB: limit, MemoryMiB: roundUp(float64(limit) / memoryLimitShare),
 	}
+	if sized.MemoryMiB <= least.MemoryMiB {
+		sized.GoMemLimitMiB, sized.MemoryMiB = least.GoMemLimitMiB, least.MemoryMiB
+	}
+	return sized
 }
 
 // roundUp rounds to 64 MiB.

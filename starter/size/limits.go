@@ -27,9 +27,18 @@ func limitsOf(e *Estimate) []Limit {
 			"--kube-api-qps and --kube-api-burst of the workers, or more workers"),
 		limit("history shards", "busy on average", e.Temporal.Transactions*shardSeconds/leastShards, shardBusyShare,
 			fmt.Sprintf("%d shards instead of %d, before the first start", e.Temporal.HistoryShards, leastShards)),
-		limit("one watcher", "cores in each cluster", e.Cluster.Watcher.Cores/2, watcherCores,
+		limit("queries at two of Temporal's frontends", "a second", e.queries(), 2*visibilityRequests,
+			fmt.Sprintf("frontend.namespaceRPS.visibility: %d", atLeast(visibilityRequests, e.queries()/2/busyShare))),
+		limit("one watcher", "cores in each cluster", e.Cluster.Watcher.Cores*busyShare, watcherCores,
 			"a higher CPU limit of the watchers, or more clusters"),
 	})
+}
+
+// queries are those of visibility a second: each process asks for the search attributes, each leading watcher lists Schedules.
+func (e *Estimate) queries() float64 {
+	pages := math.Ceil(e.Load.plans() / float64(e.Load.Clusters) / listedAtOnce)
+	processes := float64(e.Cluster.Worker.Replicas + e.Cluster.Watcher.Replicas)
+	return float64(e.Load.Clusters) * (processes/askedEvery.Seconds() + pages/listedEvery.Seconds())
 }
 
 func limit(what, unit string, needed, bound float64, change string) Limit {
@@ -40,11 +49,20 @@ func limit(what, unit string, needed, bound float64, change string) Limit {
 
 func startsChange(e *Estimate) string {
 	change := fmt.Sprintf("worker.schedulerNamespaceStartWorkflowRPS: %.0f", math.Ceil(e.PeakPerSecond/busyShare))
-	jitter := time.Duration(e.Load.plans() / e.Load.ScheduleStarts / busyShare * float64(time.Second)).Round(time.Minute)
+	jitter := roundedUp(e.Load.plans() / e.Load.ScheduleStarts / busyShare)
 	if jitter <= e.Load.interval() {
 		change += fmt.Sprintf(", or a jitter of %s", jitter)
 	}
 	return change
+}
+
+// roundedUp is a time that is easy to read, to minutes above one of them.
+func roundedUp(seconds float64) time.Duration {
+	unit := time.Second
+	if seconds > 60 {
+		unit = time.Minute
+	}
+	return time.Duration(math.Ceil(seconds*float64(time.Second)/float64(unit))) * unit
 }
 
 func etcdChange(e *Estimate) string {

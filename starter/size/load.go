@@ -2,6 +2,7 @@ package size
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,8 @@ const (
 	day = 24 * time.Hour
 	// most keeps sums far from where numbers lose their units.
 	most = 100_000_000
+	// mostClusters bounds what a simulation keeps of each.
+	mostClusters = 10_000
 )
 
 // Load is the work of a fleet.
@@ -40,22 +43,39 @@ type Load struct {
 
 // Validate says which flag is wrong.
 func (l Load) Validate() error {
+	for _, number := range []struct {
+		flag        string
+		value, most int
+	}{
+		{"--clusters", l.Clusters, mostClusters},
+		{"--tenants", l.Tenants, most},
+		{"--plans-per-tenant", l.PlansPerTenant, most},
+		{"--keep", l.Keep, most},
+		{"--concurrent-backups", l.ConcurrentBackups, most},
+	} {
+		if number.value < 1 || number.value > number.most {
+			return fmt.Errorf("%s: must be from 1 to %d, not %d", number.flag, number.most, number.value)
+		}
+	}
 	switch {
-	case l.Clusters < 1 || l.Tenants < 1 || l.PlansPerTenant < 1 || l.Keep < 1 || l.ConcurrentBackups < 1:
-		return errors.New("--clusters, --tenants, --plans-per-tenant, --keep and --concurrent-backups: want at least 1")
-	case l.Tenants > most || l.PlansPerTenant > most || l.Keep > most || l.ConcurrentBackups > most || l.plans() > most:
-		return errors.New("--tenants, --plans-per-tenant, --keep and --concurrent-backups: want at most 100000000, " +
-			"and as many plans in all")
 	case l.Clusters > l.Tenants:
-		return errors.New("--clusters: want at most one for each tenant")
+		return errors.New("--clusters: must be at most one for each tenant")
+	case l.plans() > most:
+		return fmt.Errorf("--plans-per-tenant: must be so few that there are at most %d plans in all", most)
 	case !(l.RunsPerDay > 0) || l.RunsPerDay > day.Minutes():
-		return errors.New("--runs-per-day: want more than 0, and at most one a minute")
-	case l.Spread.Duration <= 0 || l.Spread.Duration > l.interval():
-		return errors.New("--spread: want more than 0, and at most the time between two runs of a plan")
-	case l.BackupTakes.Duration <= 0 || l.DeletionTakes.Duration < 0 || l.Retention.Duration < 0:
-		return errors.New("--backup-takes: want more than 0; --deletion-takes and --temporal-retention: want at least 0")
-	case !(l.TransactionsPerSecond > 0) || !(l.ScheduleStarts > 0):
-		return errors.New("--transactions-per-second and --schedule-starts: want more than 0")
+		return errors.New("--runs-per-day: must be above 0, and at most one a minute")
+	case l.Spread.Duration < time.Second || l.Spread.Duration > l.interval():
+		return errors.New("--spread: must be at least 1s, and at most the time between two runs of a plan")
+	case l.BackupTakes.Duration <= 0:
+		return errors.New("--backup-takes: must be above 0")
+	case l.DeletionTakes.Duration < 0:
+		return errors.New("--deletion-takes: must be at least 0")
+	case l.Retention.Duration < 0:
+		return errors.New("--temporal-retention: must be at least 0")
+	case !(l.TransactionsPerSecond > 0) || l.TransactionsPerSecond > most:
+		return fmt.Errorf("--transactions-per-second: must be above 0, and at most %d", most)
+	case !(l.ScheduleStarts > 0) || l.ScheduleStarts > most:
+		return fmt.Errorf("--schedule-starts: must be above 0, and at most %d", most)
 	}
 	return nil
 }
@@ -73,3 +93,24 @@ func (l Load) peak() float64 { return l.plans() / l.Spread.Seconds() }
 
 // stored is how many settled backups a cluster has.
 func (l Load) stored() float64 { return l.plans() * float64(l.Keep) / float64(l.Clusters) }
+
+// waiting is how many backups of a due time Velero has not begun at most: it makes fewer a second than come.
+func (l Load) waiting() float64 {
+	perCluster := float64(l.Clusters)
+	made := float64(l.ConcurrentBackups) / l.BackupTakes.Seconds()
+	return l.plans() / perCluster * max(0, 1-made*perCluster/l.peak())
+}
+
+// open is how many workflows are open in a cluster at most: those of all plans, of the backups that wait for Velero, and of those
+// that it makes.
+func (l Load) open() float64 {
+	clusters := float64(l.Clusters)
+	making := min(float64(l.ConcurrentBackups), l.peak()/clusters*l.BackupTakes.Seconds())
+	return l.plans()/clusters + l.waiting() + making
+}
+
+// allMade is how long the Velero of a cluster takes for the backups of one due time, if it makes so many at a time.
+func (l Load) allMade(concurrent int) time.Duration {
+	taken := l.plans() / float64(l.Clusters) * l.BackupTakes.Seconds() / float64(concurrent)
+	return time.Duration(max(taken, l.Spread.Seconds()+l.BackupTakes.Seconds()) * float64(time.Second))
+}

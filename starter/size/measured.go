@@ -1,20 +1,39 @@
 package size
 
+import "time"
+
 // What was measured, by the commands in docs/capacity.md, on two cores that everything shared.
 var (
 	// idle is what one cluster and Temporal need a second while nothing happens.
 	idle = Needs{
-		WorkerCPU:        0.00432,
-		WatcherCPU:       0.00815,
-		TemporalCPU:      0.122,
-		DatabaseCPU:      0.0354,
-		APIServerCPU:     0.0328,
-		EtcdCPU:          0.0148,
-		Requests:         2.16,
-		FrontendRequests: 0.965,
-		Statements:       125,
-		Transactions:     11.2,
-		LogBytes:         7_010,
+		WorkerCPU:        0.00516,
+		WatcherCPU:       0.0127,
+		TemporalCPU:      0.13,
+		DatabaseCPU:      0.0272,
+		APIServerCPU:     0.0443,
+		EtcdCPU:          0.0196,
+		Requests:         2.21,
+		FrontendRequests: 0.807,
+		Statements:       68.8,
+		Transactions:     6.79,
+		LogBytes:         8_770,
+	}
+	// alone is what Temporal needs of that without any cluster.
+	alone = Needs{
+		TemporalCPU:      0.0927,
+		DatabaseCPU:      0.0055,
+		FrontendRequests: 0.133,
+		Statements:       8.05,
+		Transactions:     0.8,
+		LogBytes:         1_960,
+	}
+	// ofOpenPlan is what a BackupPlan that is not due needs a second, of Temporal alone.
+	ofOpenPlan = Needs{
+		TemporalCPU:  3.6e-6,
+		DatabaseCPU:  4.1e-6,
+		Statements:   0.0142,
+		Transactions: 0.00396,
+		LogBytes:     2.97,
 	}
 	// ofBackup is one NonAdminBackup, from its creation until it is settled, without Velero's own work.
 	ofBackup = Needs{
@@ -87,6 +106,11 @@ const (
 	// watcherRestBytes and watcherBytesPerBackup are live memory; a backup is a settled one with its Velero Backup.
 	watcherRestBytes      = 30 * mib
 	watcherBytesPerBackup = 5_400
+	// watcherBytesPerPlan is of a plan without backups, watcherBytesPerTenant of a namespace without any object of ours.
+	watcherBytesPerPlan   = 11_000
+	watcherBytesPerTenant = 1_500
+	// databaseBytesPerPlan are kept by Temporal as long as the plan exists, with its Schedule.
+	databaseBytesPerPlan = 76_000
 	// etcdBytesPerBackup is of the database file, for one that is settled, with its Velero Backup.
 	etcdBytesPerBackup = 8_200
 	// workerRestBytes is live memory.
@@ -106,6 +130,13 @@ const (
 	scheduleStarts = 30
 	// frontendRequests is Temporal's default for frontend.namespaceRPS, of each frontend.
 	frontendRequests = 2_400
+	// visibilityRequests is Temporal's default for frontend.namespaceRPS.visibility, of each frontend.
+	visibilityRequests = 10
+	// askedEvery is how often each process sends one of these, listedEvery how often a cluster's Schedules are listed, in pages of
+	// listedAtOnce.
+	askedEvery   = 2 * time.Minute
+	listedEvery  = time.Minute
+	listedAtOnce = 1_000
 	// workerRequests is the default of --kube-api-qps, of each worker and for each kind of object.
 	workerRequests = 500
 	// leastShards is what docs/temporal.md recommends; mostShards is a large deployment's.
@@ -122,4 +153,10 @@ const (
 	leastReplicas = 2
 	// memoryLimitShare is how much of a container's memory limit GOMEMLIMIT may be.
 	memoryLimitShare = 0.8
+)
+
+// leastWorker and leastWatcher have the memory of deploy/base, which is enough for tenants that store large objects, too.
+var (
+	leastWorker  = Deployment{GoMemLimitMiB: 440, MemoryMiB: 512}
+	leastWatcher = Deployment{GoMemLimitMiB: 560, MemoryMiB: 768}
 )

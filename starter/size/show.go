@@ -42,7 +42,7 @@ func (s Shown) printNeeds(out io.Writer) error {
 	line("  watcher", "%s", c.Watcher)
 	line("  API server", "%s cores for Holdfast's work, %s requests a second", number(c.APIServerCores), number(c.APIServerRequests))
 	line("  etcd", "%s cores, %s MiB for backups", number(c.EtcdCores), number(c.EtcdMiB))
-	line("  Velero", "--concurrent-backups %d", c.ConcurrentBackups)
+	line("  Velero", "%s", s.velero())
 	line("Temporal", "%s cores for its services, %d frontends, %s requests a second", number(t.Cores), t.Frontends,
 		number(t.FrontendPerSecond))
 	line("  history shards", "%d; the number can never be changed", t.HistoryShards)
@@ -51,6 +51,19 @@ func (s Shown) printNeeds(out io.Writer) error {
 		number(t.DatabaseCores), t.Statements, t.Transactions, number(t.LogMiBPerSecond))
 	line("  database size", "%s GiB, for %.0f days of retention", number(t.DatabaseGiB), s.Load.Retention.Hours()/day.Hours())
 	return sheet.Flush()
+}
+
+// velero says how long the tenants wait for Velero.
+func (s Shown) velero() string {
+	c, given := s.Cluster, s.Load.ConcurrentBackups
+	said := fmt.Sprintf("--concurrent-backups %d makes the backups of one due time in %s", given, short(c.AllMade.Duration))
+	if c.AllMade.Duration > s.Load.interval() {
+		said = fmt.Sprintf("--concurrent-backups %d does not keep up", given)
+	}
+	if given == c.ConcurrentBackups {
+		return said
+	}
+	return said + fmt.Sprintf("; %d keeps up and leaves 30 %% free, in %s", c.ConcurrentBackups, short(c.LeastAllMade.Duration))
 }
 
 // String says what a Deployment needs.

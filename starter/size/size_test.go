@@ -3,6 +3,8 @@ package size
 import (
 	"bytes"
 	"encoding/json"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,19 +32,27 @@ func TestALoadIsChecked(t *testing.T) {
 	}{
 		{"--clusters", func(l *Load) { l.Clusters = 0 }},
 		{"--clusters", func(l *Load) { l.Clusters = l.Tenants + 1 }},
+		{"--clusters", func(l *Load) { l.Tenants, l.Clusters = 1_000_000, 10_001 }},
+		{"--keep", func(l *Load) { l.Keep = 0 }},
 		{"--tenants", func(l *Load) { l.Tenants = most + 1 }},
 		{"--plans-per-tenant", func(l *Load) { l.PlansPerTenant = most }},
 		{"--runs-per-day", func(l *Load) { l.RunsPerDay = 0 }},
 		{"--runs-per-day", func(l *Load) { l.RunsPerDay = 1_441 }},
+		{"--spread", func(l *Load) { l.Spread.Duration = time.Nanosecond }},
 		{"--spread", func(l *Load) { l.RunsPerDay, l.Spread.Duration = 24, 2*time.Hour }},
 		{"--backup-takes", func(l *Load) { l.BackupTakes.Duration = 0 }},
 		{"--deletion-takes", func(l *Load) { l.DeletionTakes.Duration = -1 }},
 		{"--schedule-starts", func(l *Load) { l.ScheduleStarts = 0 }},
+		{"--schedule-starts", func(l *Load) { l.ScheduleStarts = math.NaN() }},
+		{"--temporal-retention", func(l *Load) { l.Retention.Duration = -1 }},
 		{"--transactions-per-second", func(l *Load) { l.TransactionsPerSecond = 0 }},
+		{"--transactions-per-second", func(l *Load) { l.TransactionsPerSecond = math.Inf(1) }},
 	} {
 		load := aLoad()
 		wrong.change(&load)
-		require.ErrorContains(t, load.Validate(), wrong.flag)
+		err := load.Validate()
+		require.ErrorContains(t, err, wrong.flag+": must be")
+		assert.Equal(t, 1, strings.Count(err.Error(), "--"), "it names one flag: %s", err)
 	}
 }
 
@@ -56,6 +66,58 @@ func TestVeleroBreaksFirstWhenItMakesOneBackupAtATime(t *testing.T) {
 	first := Size(load).Limits[0] // what is recommended is enough: something else is the next
 	assert.Equal(t, "one worker's requests for Velero Backups", first.What, "280,000 are stored: 14 are got in each reading")
 	assert.InDelta(t, 20_000.0/900*4*14/2/500, first.Use, 0.001)
+}
+
+// The workflow of each plan is open as long as the plan exists, and that of each backup while it waits for Velero.
+func TestAWorkerHasMemoryForWhatIsOpen(t *testing.T) {
+	load := aLoad()
+	load.Tenants, load.ConcurrentBackups = 2_000, 1
+	assert.InDelta(t, 4_000+4_000-30, load.open(), 1, "Velero makes 30 of 4,000 within 15 minutes")
+	assert.Greater(t, Size(load).Cluster.Worker.GoMemLimitMiB, 2*(workerRestBytes+4_000*workerBytesPerOpen/2)/mib)
+	load.ConcurrentBackups = 200
+	assert.InDelta(t, 4_000+4_000.0/900*30, load.open(), 1)
+	load.Tenants = 10
+	small := Size(load).Cluster
+	assert.Equal(t, leastWorker.MemoryMiB, small.Worker.MemoryMiB, "no less than the manifests")
+	assert.Equal(t, leastWatcher.GoMemLimitMiB, small.Watcher.GoMemLimitMiB)
+}
+
+func TestTheEstimateSaysHowLongVeleroTakes(t *testing.T) {
+	load := aLoad()
+	load.Tenants, load.PlansPerTenant = 1_000, 1
+	assert.Equal(t, 1_000*30*time.Second, Size(load).Cluster.AllMade.Duration)
+	load.ConcurrentBackups = 100
+	assert.Equal(t, 15*time.Minute+30*time.Second, Size(load).Cluster.AllMade.Duration, "it waits for the last that is due")
+	assert.Contains(t, printed(t, "--tenants", "1000"), "--concurrent-backups 1 makes the backups of one due time in 8h20m0s\n")
+	assert.Contains(t, printed(t, "--tenants", "1000", "--concurrent-backups", "4"), "in 2h5m0s; 1 keeps up and leaves 30 % free, in 8h20m0s")
+}
+
+// Temporal limits queries in a namespace, and every process of a fleet sends some.
+func TestProcessesAndPlansSendQueries(t *testing.T) {
+	load := aLoad()
+	load.Clusters, load.Tenants, load.PlansPerTenant = 100, 200_000, 2
+	assert.InDelta(t, 100*(4.0/120+4.0/60), Size(load).queries(), 0.5, "4,000 plans are four pages a minute")
+}
+
+func TestAJitterIsLongEnough(t *testing.T) {
+	for seconds, want := range map[float64]time.Duration{
+		0.2: time.Second, 11.9: 12 * time.Second, 60: time.Minute, 61: 2 * time.Minute, 867: 15 * time.Minute,
+	} {
+		assert.Equal(t, want, roundedUp(seconds))
+	}
+}
+
+func TestADayHasAllItsRuns(t *testing.T) {
+	for runs, want := range map[float64]int{0.5: 50, 1: 100, 2.5: 250, 7: 700, 9: 900, 11: 1_100, 1_440: 144_000} {
+		load := aLoad()
+		load.RunsPerDay = runs
+		all := 0
+		for _, arrivals := range dueTimes(load, 100) {
+			all += arrivals.Jobs
+			assert.Less(t, arrivals.Begin, day.Seconds())
+		}
+		assert.Equal(t, want, all, runs)
+	}
 }
 
 // What finding a plan's backups costs grows with what the cluster stores, up to what getting each of them costs.
@@ -75,7 +137,7 @@ func TestARunCostsMoreWhereMuchIsStored(t *testing.T) {
 		assert.InDelta(t, 4*14*0.0015, found(tenants, 14)[APIServerCPU], 1e-9)
 		assert.InDelta(t, 4*13, found(tenants, 14)[Requests], 1e-9)
 	}
-	assert.InDelta(t, 4*0.1005, found(250, 201)[APIServerCPU], 0.2, "more than are got in one reading: a list of 100,500")
+	assert.InDelta(t, 4*0.1005, found(250, 201)[APIServerCPU], 1e-9, "more than are got in one reading: a list of 100,500")
 	assert.Zero(t, found(250, 201)[Requests])
 }
 
@@ -86,11 +148,13 @@ func TestListsCostWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// A fleet of clusters needs of Temporal what one cluster with all its tenants does, and less of each cluster.
+// A fleet of clusters needs a little more of Temporal than one cluster with all its tenants, and less of each cluster.
 func TestClustersShareTemporal(t *testing.T) {
 	one, fleet := aLoad(), aLoad()
 	fleet.Clusters = 20
-	assert.Equal(t, Size(one).Temporal, Size(fleet).Temporal)
+	more := ofIdleCluster()[TemporalCPU] * 19 / busyShare
+	assert.InDelta(t, Size(one).Temporal.Cores+more, Size(fleet).Temporal.Cores, 1e-9)
+	assert.Positive(t, more)
 	assert.InEpsilon(t, Size(one).Cluster.EtcdMiB/20, Size(fleet).Cluster.EtcdMiB, 1e-9)
 	assert.Less(t, Size(fleet).Cluster.Watcher.MemoryMiB, Size(one).Cluster.Watcher.MemoryMiB)
 	assert.GreaterOrEqual(t, Size(fleet).Cluster.Worker.Replicas, 2)
