@@ -11,8 +11,9 @@ type held struct {
 	name                              string
 	seconds, backups, deletions, runs float64
 	needed                            Needs
-	// within is how far the model may be off, as a part: a little more than it was.
-	within float64
+	// within is how far the model may be off, as a part: a little more than it was. etcd is the same for etcd's CPU, if that was off
+	// by more.
+	within, etcd float64
 }
 
 // heldPoints are not in the model. The first two are parts of the measurements that it was made of: of the first the one in which
@@ -36,7 +37,7 @@ var heldPoints = []held{
 			LogBytes:         111327256,
 			DatabaseBytes:    54050816,
 		},
-		within: 0.8,
+		within: 0.45, etcd: 0.8,
 	},
 	{
 		name:    "plans, with their first deletions",
@@ -95,7 +96,11 @@ func TestHeldOutMeasurementsArePredicted(t *testing.T) {
 				}
 				ratio := predicted[of] / needed
 				t.Logf("%-32s predicted %12.0f, measured %12.0f: %.2f", quantityNames[of], predicted[of], needed, ratio)
-				assert.InDelta(t, 1, ratio, point.within, quantityNames[of])
+				within := point.within
+				if Quantity(of) == EtcdCPU {
+					within = max(within, point.etcd)
+				}
+				assert.InDelta(t, 1, ratio, within, quantityNames[of])
 			}
 		})
 	}
