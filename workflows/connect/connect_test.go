@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"holdfast.dev/holdfast/workflows/connect"
 	"holdfast.dev/holdfast/workflows/contract"
@@ -195,6 +196,28 @@ func TestSearchAttributesAreSeldomAskedFor(t *testing.T) {
 		ensure(1)
 		assert.Equal(t, all(), s.registered)
 	})
+}
+
+// CountWorkflowExecutions implements workflowservice.WorkflowServiceServer.
+func (f *frontend) CountWorkflowExecutions(
+	context.Context, *workflowservice.CountWorkflowExecutionsRequest,
+) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+	f.queries.Add(1)
+	tooMany := serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "namespace rate limit exceeded")
+	return nil, serviceerror.ToStatus(tooMany).Err()
+}
+
+// The SDK's own client would send a query again and again that Temporal refuses for the number of queries.
+func TestAQueryThatIsOneTooManyIsNotSentAgain(t *testing.T) {
+	f := &frontend{}
+	f.serve(t, insecure.NewCredentials())
+	settings(t, map[string]string{"TEMPORAL_ADDRESS": f.address})
+	temporal, err := connect.Lazy(connect.Options{Logger: zap.NewNop()})
+	require.NoError(t, err)
+	defer temporal.Close()
+	var tooMany *serviceerror.ResourceExhausted
+	require.ErrorAs(t, temporal.EnsureSearchAttributes(t.Context()), &tooMany)
+	assert.EqualValues(t, 1, f.queries.Load())
 }
 
 // Nothing polls or signals before the attributes are in use: an upsert of an unknown name would fail for ever.

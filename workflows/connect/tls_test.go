@@ -102,6 +102,7 @@ type frontend struct {
 	authorization atomic.Value // of the last call
 	wantsKey      codes.Code   // the answer to a caller without theKey; OK: none is needed
 	asked         atomic.Value // metadata.MD of the last DescribeNamespace
+	queries       atomic.Int64 // refused for their number
 }
 
 // GetSystemInfo implements workflowservice.WorkflowServiceServer.
