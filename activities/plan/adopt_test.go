@@ -29,18 +29,15 @@ func restored(t *testing.T) *scene {
 	})
 }
 
-// comesBack has a backup come back from a bucket, as synchronization makes it: the NonAdminBackup without the plan's UID, as where the
-// plan was not there yet. alter changes the Velero Backup.
-func (s *scene) comesBack(name string, ago time.Duration, alter func(*velerov1.Backup)) {
-	s.t.Helper()
-	began := metav1.NewTime(s.now.Add(-ago))
+// fromBucket is a Velero Backup that has come back from a bucket, with the record that a plan has made it.
+func (s *scene) fromBucket(name, planUID string, began metav1.Time) *velerov1.Backup {
 	vname := "team-" + name + "-5b0c8a3e-0000-4000-8000-000000000000"
-	made := &velerov1.Backup{
+	return &velerov1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: fake.OADPNamespace, Name: vname, UID: types.UID("velero-" + name), CreationTimestamp: metav1.NewTime(s.now),
 			Labels: map[string]string{
 				oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue, oadpv1alpha1.NabOriginNACUUIDLabel: vname,
-				holdfastv1alpha1.LabelRecordedPlan: earlier,
+				oadpv1alpha1.ManagedByLabel: oadpv1alpha1.ManagedByLabelValue, holdfastv1alpha1.LabelRecordedPlan: planUID,
 			},
 			Annotations: map[string]string{
 				oadpv1alpha1.NabOriginNamespaceAnnotation: fake.Namespace, oadpv1alpha1.NabOriginNameAnnotation: name,
@@ -48,24 +45,40 @@ func (s *scene) comesBack(name string, ago time.Duration, alter func(*velerov1.B
 				holdfastv1alpha1.AnnotationRecordedDue:  began.UTC().Format(time.RFC3339),
 			},
 		},
-		Spec: velerov1.BackupSpec{StorageLocation: "default"},
+		Spec: velerov1.BackupSpec{StorageLocation: "default", IncludedNamespaces: []string{fake.Namespace}},
 		Status: velerov1.BackupStatus{
 			Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &began,
 			Expiration: &metav1.Time{Time: s.now.Add(time.Hour)},
 		},
 	}
+}
+
+// create makes a backup that has come back and its NonAdminBackup.
+func (s *scene) create(made *velerov1.Backup, nab *oadpv1alpha1.NonAdminBackup) {
+	s.t.Helper()
+	require.NoError(s.t, s.Client.Create(s.t.Context(), made))
+	require.NoError(s.t, s.Client.Create(s.t.Context(), nab))
+	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
+	nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{
+		NACUUID: made.Name, Name: made.Name, Namespace: fake.OADPNamespace, Status: &made.Status,
+	}
+	require.NoError(s.t, s.Client.Status().Update(s.t.Context(), nab))
+}
+
+// comesBack has a backup come back from a bucket, as synchronization makes it: the NonAdminBackup without the plan's UID, as where the
+// plan was not there yet. alter changes the Velero Backup.
+func (s *scene) comesBack(name string, ago time.Duration, alter func(*velerov1.Backup)) {
+	s.t.Helper()
+	began := metav1.NewTime(s.now.Add(-ago))
+	made := s.fromBucket(name, earlier, began)
 	if alter != nil {
 		alter(made)
 	}
-	require.NoError(s.t, s.Client.Create(s.t.Context(), made))
 	nab := fake.NAB(name)
-	nab.Labels = owner.SyncedLabels(vname)
+	nab.Labels = owner.SyncedLabels(made.Name)
 	nab.Labels[holdfastv1alpha1.LabelPlan] = minutely
 	nab.Annotations = map[string]string{holdfastv1alpha1.AnnotationDue: began.UTC().Format(time.RFC3339)}
-	require.NoError(s.t, s.Client.Create(s.t.Context(), nab))
-	nab.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
-	nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: vname, Name: vname, Namespace: fake.OADPNamespace, Status: &made.Status}
-	require.NoError(s.t, s.Client.Status().Update(s.t.Context(), nab))
+	s.create(made, nab)
 }
 
 func TestARestoredPlanHasTheBackupsOfTheOneBeforeIt(t *testing.T) {

@@ -9,12 +9,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/activities/fake"
 	"holdfast.dev/holdfast/activities/synchronization"
 	holdfastv1alpha1 "holdfast.dev/holdfast/k8s/api/holdfast/v1alpha1"
-	oadpv1alpha1 "holdfast.dev/holdfast/k8s/api/oadp/v1alpha1"
 	"holdfast.dev/holdfast/k8s/owner"
 )
 
@@ -39,31 +37,12 @@ func TestARecordInATenantsBucketDoesNotCount(t *testing.T) {
 			location := &velerov1.BackupStorageLocation{ObjectMeta: owner.Location.Meta(of, bsl, fake.OADPNamespace, bsl)}
 			require.NoError(t, s.Client.Create(t.Context(), location))
 			put := func(name, location string, began metav1.Time, judged *synchronization.Location) {
-				vname := "team-" + name + "-5b0c8a3e-0000-4000-8000-000000000000"
-				made := &velerov1.Backup{
-					ObjectMeta: metav1.ObjectMeta{
-						Namespace: fake.OADPNamespace, Name: vname, UID: types.UID("velero-" + name), CreationTimestamp: metav1.NewTime(s.now),
-						Labels: map[string]string{
-							oadpv1alpha1.OadpLabel: oadpv1alpha1.OadpLabelValue, oadpv1alpha1.NabOriginNACUUIDLabel: vname,
-							oadpv1alpha1.ManagedByLabel: oadpv1alpha1.ManagedByLabelValue, holdfastv1alpha1.LabelRecordedPlan: uid,
-						},
-						Annotations: map[string]string{
-							oadpv1alpha1.NabOriginNamespaceAnnotation: fake.Namespace, oadpv1alpha1.NabOriginNameAnnotation: name,
-							holdfastv1alpha1.AnnotationRecordedPlan: minutely,
-							holdfastv1alpha1.AnnotationRecordedDue:  began.UTC().Format(time.RFC3339),
-						},
-					},
-					Spec:   velerov1.BackupSpec{StorageLocation: location, IncludedNamespaces: []string{fake.Namespace}},
-					Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &began},
-				}
+				made := s.fromBucket(name, uid, began)
+				made.Spec.StorageLocation = location
 				require.Equal(t, synchronization.Make, synchronization.Decide(made, judged, false))
-				require.NoError(t, s.Client.Create(t.Context(), made))
 				nab := synchronization.NewBackup(made, judged)
 				synchronization.OfPlan(nab, made, synchronization.RecordedPlan(made), "uid-"+minutely)
-				require.NoError(t, s.Client.Create(t.Context(), nab))
-				nab.Status.Phase = oadpv1alpha1.NonAdminPhaseCreated
-				nab.Status.VeleroBackup = &oadpv1alpha1.VeleroBackup{NACUUID: vname, Name: vname, Namespace: fake.OADPNamespace, Status: &made.Status}
-				require.NoError(t, s.Client.Status().Update(t.Context(), nab))
+				s.create(made, nab)
 			}
 			admins := &synchronization.Location{Name: "default"}
 			tenants := &synchronization.Location{Name: bsl, Tenants: true, Owner: fake.Namespace, NaBSL: "own"}
