@@ -43,14 +43,14 @@ func (s *sampler) alone(ctx context.Context) error {
 	if !sleep(ctx, settleTime) {
 		return ctx.Err()
 	}
-	before, err := s.markTemporal(ctx)
+	before, err := s.markTemporal(ctx, s.rig.temporalNames()...)
 	if err != nil {
 		return err
 	}
 	if !sleep(ctx, s.load.rest) {
 		return ctx.Err()
 	}
-	after, err := s.markTemporal(ctx)
+	after, err := s.markTemporal(ctx, s.rig.temporalNames()...)
 	if err != nil {
 		return err
 	}
@@ -63,25 +63,6 @@ func (s *sampler) alone(ctx context.Context) error {
 	_, alone.FrontendRequests = added(before.frontend, after.frontend)
 	s.report.Alone = alone
 	return nil
-}
-
-// markTemporal is mark without Holdfast and Kubernetes.
-func (s *sampler) markTemporal(ctx context.Context) (mark, error) {
-	now := mark{at: time.Now(), usage: map[string]usage{}}
-	var err error
-	for _, name := range s.rig.names() {
-		if name != env.Temporal && name != env.Postgres {
-			continue
-		}
-		if now.usage[name], err = s.rig.used(name); err != nil {
-			return now, err
-		}
-	}
-	if now.frontend, err = s.rig.frontendRequests(ctx); err != nil {
-		return now, err
-	}
-	now.database, err = countDatabase(ctx, s.database)
-	return now, err
 }
 
 // open makes the plans that are not due, and returns when they are ready.

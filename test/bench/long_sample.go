@@ -33,25 +33,33 @@ type sampler struct {
 }
 
 func (s *sampler) mark(ctx context.Context) (mark, error) {
-	now := mark{at: time.Now()}
-	now.created, now.settled, now.deleted = s.rig.seen.counts()
-	var err error
-	if now.usage, err = s.rig.usage(); err != nil {
+	created, settled, deleted := s.rig.seen.counts()
+	now, err := s.markTemporal(ctx, s.rig.names()...)
+	if err != nil {
 		return now, err
 	}
-	if now.frontend, err = s.rig.frontendRequests(ctx); err != nil {
-		return now, err
-	}
+	now.created, now.settled, now.deleted = created, settled, deleted
 	if now.worker, err = s.rig.requestsOf(ctx, env.Worker); err != nil {
 		return now, err
 	}
 	if now.watchers, err = s.rig.requestsOf(ctx, s.rig.watchers...); err != nil {
 		return now, err
 	}
-	if now.database, err = countDatabase(ctx, s.database); err != nil {
+	now.tables, err = largestTables(ctx, s.database)
+	return now, err
+}
+
+// markTemporal is the part of mark that needs neither Holdfast nor Kubernetes, with the usage of these.
+func (s *sampler) markTemporal(ctx context.Context, names ...string) (mark, error) {
+	now := mark{at: time.Now()}
+	var err error
+	if now.usage, err = s.rig.usageByName(names...); err != nil {
 		return now, err
 	}
-	now.tables, err = largestTables(ctx, s.database)
+	if now.frontend, err = s.rig.frontendRequests(ctx); err != nil {
+		return now, err
+	}
+	now.database, err = countDatabase(ctx, s.database)
 	return now, err
 }
 

@@ -43,6 +43,14 @@ func (r *rig) names() []string {
 	return measured
 }
 
+// temporalNames are those of names that are Temporal's.
+func (r *rig) temporalNames() []string {
+	if r.hasPostgres() {
+		return []string{env.Temporal, env.Postgres}
+	}
+	return []string{env.Temporal}
+}
+
 // namesIn are measured, and PostgreSQL if it was measured too.
 func namesIn(cpu map[string]float64) []string {
 	if _, there := cpu[env.Postgres]; there {
@@ -51,10 +59,12 @@ func namesIn(cpu map[string]float64) []string {
 	return measured
 }
 
-func (r *rig) usage() (map[string]usage, error) {
+func (r *rig) usage() (map[string]usage, error) { return r.usageByName(r.names()...) }
+
+func (r *rig) usageByName(names ...string) (map[string]usage, error) {
 	all := map[string]usage{}
 	var err error
-	for _, name := range r.names() {
+	for _, name := range names {
 		if all[name], err = r.used(name); err != nil {
 			return nil, err
 		}
