@@ -16,7 +16,7 @@ const (
 	leastCached = 100
 )
 
-// limitCache bounds the cache of open workflows. It is called before any worker is created: the first one makes the cache.
+// limitCache bounds the cache of open workflows, which the first worker makes. It changes nothing after that.
 func limitCache() { worker.SetStickyWorkflowCacheSize(cachedWorkflows(debug.SetMemoryLimit(-1))) }
 
 // cachedWorkflows is how many open workflows fit into two thirds of GOMEMLIMIT; the rest is for what is being collected. The SDK

@@ -169,7 +169,6 @@ func (k *kube) checkPolicy(ctx context.Context) error {
 func work(
 	ctx context.Context, logger *zap.Logger, flags *workerFlags, cluster *kube, temporal *connect.Temporal, started func(),
 ) error {
-	limitCache()
 	fatal := make(chan error, 1)
 	fail := func(err error) {
 		select {
@@ -228,8 +227,9 @@ func work(
 	}
 }
 
-// workerOptions hold for every task queue.
+// workerOptions hold for every task queue. No worker is created without them, nor before the cache of all workers is limited.
 func workerOptions(flags *workerFlags, fatal func(error)) worker.Options {
+	limitCache()
 	return worker.Options{
 		WorkerStopTimeout: stopTimeout,
 		DeploymentOptions: flags.Deployment,
