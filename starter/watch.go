@@ -40,6 +40,7 @@ import (
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,resourceNames=holdfast-policy,verbs=get
 // +kubebuilder:rbac:groups=apps,namespace=openshift-adp,resources=deployments,resourceNames=non-admin-controller,verbs=get
+// +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=openshift-adp,resources=events,verbs=create;patch
 
 type watchFlags struct {
@@ -117,7 +118,15 @@ func runWatch(ctx context.Context, flags *watchFlags) error {
 	if err != nil {
 		return err
 	}
-	watcher, prober, err := assemble(logger, flags, mgr, temporal, refusals)
+	// Not the manager's client, which reads caches.
+	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("create Kubernetes client: %w", err)
+	}
+	clusterID := connect.NewClusterCheck(temporal, flags.ClusterID, func(ctx context.Context) (string, error) {
+		return k8s.ClusterUID(ctx, direct)
+	})
+	watcher, prober, err := assemble(logger, flags, mgr, direct, temporal, clusterID, refusals)
 	if err != nil {
 		return err
 	}
@@ -127,11 +136,26 @@ func runWatch(ctx context.Context, flags *watchFlags) error {
 	if err := temporal.AwaitSearchAttributes(ctx, logger); err != nil {
 		return err
 	}
+	if err := clusterID.Await(ctx, logger, temporal.EnsureSearchAttributes); err != nil {
+		return err
+	}
 	logger.Info("watching", zap.String("cluster", watcher.ClusterID), zap.String("temporalNamespace", temporal.Namespace))
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
 	return nil
+}
+
+// unlessTaken ends the manager when another Kubernetes cluster has come to use the cluster ID.
+func unlessTaken(clusterID *connect.ClusterCheck) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-clusterID.Taken():
+			return err
+		}
+	}
 }
 
 func newManager(flags *watchFlags, refusals *caches.Refusals) (manager.Manager, error) {
@@ -159,13 +183,9 @@ func newManager(flags *watchFlags, refusals *caches.Refusals) (manager.Manager, 
 
 // assemble puts the watcher together with the probes that it depends on.
 func assemble(
-	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, temporal *connect.Temporal, refusals *caches.Refusals,
+	logger *zap.Logger, flags *watchFlags, mgr manager.Manager, direct client.Client, temporal *connect.Temporal,
+	clusterID *connect.ClusterCheck, refusals *caches.Refusals,
 ) (*watch.Watcher, *probe.Prober, error) {
-	// Not the manager's client: it would keep a cache of every ConfigMap for the sake of one.
-	direct, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return nil, nil, fmt.Errorf("create Kubernetes client: %w", err)
-	}
 	dynamicClient, err := dynamic.NewForConfig(mgr.GetConfig())
 	if err != nil {
 		return nil, nil, fmt.Errorf("create dynamic Kubernetes client: %w", err)
@@ -193,6 +213,7 @@ func assemble(
 		Turns:            &queue.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
 		Heartbeats:       &heartbeat.Temporal{Client: temporal.Client, ClusterID: flags.ClusterID},
 		Version:          process.Version(),
+		ClusterUID:       clusterID.UID,
 		Lease:            hookLease(lease),
 		Policy:           source,
 		Paused:           rival.Err,
@@ -202,12 +223,16 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := mgr.Add(unlessTaken(clusterID)); err != nil {
+		return nil, nil, fmt.Errorf("add to the manager: %w", err)
+	}
 	if err := ctrlmetrics.Registry.Register(metrics.NewCensusCollector(watcher.Census)); err != nil {
 		return nil, nil, fmt.Errorf("register the watcher's metrics: %w", err)
 	}
 	return watcher, probe.New(logger,
 		probe.Check{Name: "temporal", Probe: temporal.Ping, Recovered: watcher.TemporalRecovered},
 		probe.Check{Name: "search-attributes", Probe: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
+		probe.Check{Name: "cluster-id", Probe: clusterID.Probe, Every: connect.ClusterCheckInterval},
 		probe.Check{Name: "payload-keys", Probe: temporal.PayloadKeys.Refresh, Every: codec.RefreshInterval},
 		probe.Check{Name: "kubernetes", Probe: apiServer},
 		probe.Check{Name: "watch", Probe: watcher.Watching},

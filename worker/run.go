@@ -71,7 +71,10 @@ func run(ctx context.Context, flags *workerFlags) error {
 	}
 	defer temporal.Close()
 	var polling atomic.Bool
-	prober, err := newProber(logger, flags, cluster, temporal, &polling)
+	clusterID := connect.NewClusterCheck(temporal, flags.ClusterID, func(ctx context.Context) (string, error) {
+		return k8s.ClusterUID(ctx, cluster.client)
+	})
+	prober, err := newProber(logger, flags, cluster, temporal, clusterID, &polling)
 	if err != nil {
 		return err
 	}
@@ -81,13 +84,17 @@ func run(ctx context.Context, flags *workerFlags) error {
 	if err := temporal.AwaitSearchAttributes(ctx, logger); err != nil {
 		return err
 	}
-	return work(ctx, logger, flags, cluster, temporal, func() { polling.Store(true) })
+	if err := clusterID.Await(ctx, logger, temporal.EnsureSearchAttributes); err != nil {
+		return err
+	}
+	return work(ctx, logger, flags, cluster, temporal, clusterID, func() { polling.Store(true) })
 }
 
 // +kubebuilder:rbac:groups=oadp.openshift.io,namespace=openshift-adp,resources=dataprotectionapplications,verbs=list
 // +kubebuilder:rbac:groups="",namespace=openshift-adp,resources=configmaps,verbs=get
 // +kubebuilder:rbac:groups=apps,namespace=openshift-adp,resources=deployments,resourceNames=non-admin-controller,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// k8s.ClusterUID gets Namespace kube-system; activities of each of the processes may get any Namespace.
 
 func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 	config, err := k8s.RESTConfig(flags.Kubeconfig, "holdfast-worker", flags.KubeAPIQPS, flags.KubeAPIBurst)
@@ -125,7 +132,8 @@ func connectKube(ctx context.Context, flags *workerFlags) (*kube, error) {
 var errNotPolling = errors.New("not polling the task queue yet")
 
 func newProber(
-	logger *zap.Logger, flags *workerFlags, cluster *kube, temporal *connect.Temporal, polling *atomic.Bool,
+	logger *zap.Logger, flags *workerFlags, cluster *kube, temporal *connect.Temporal, clusterID *connect.ClusterCheck,
+	polling *atomic.Bool,
 ) (*probe.Prober, error) {
 	apiServer, err := probe.APIServer(cluster.config)
 	if err != nil {
@@ -134,6 +142,7 @@ func newProber(
 	checks := []probe.Check{
 		{Name: "temporal", Probe: temporal.Ping},
 		{Name: "search-attributes", Probe: temporal.EnsureSearchAttributes, Every: connect.AttributesInterval},
+		{Name: "cluster-id", Probe: clusterID.Probe, Every: connect.ClusterCheckInterval},
 		{Name: flags.process(), Probe: func(context.Context) error {
 			if !polling.Load() {
 				return errNotPolling
@@ -167,15 +176,11 @@ func (k *kube) checkPolicy(ctx context.Context) error {
 }
 
 func work(
-	ctx context.Context, logger *zap.Logger, flags *workerFlags, cluster *kube, temporal *connect.Temporal, started func(),
+	ctx context.Context, logger *zap.Logger, flags *workerFlags, cluster *kube, temporal *connect.Temporal,
+	clusterID *connect.ClusterCheck, started func(),
 ) error {
 	fatal := make(chan error, 1)
-	fail := func(err error) {
-		select {
-		case fatal <- err:
-		default: // one is enough
-		}
-	}
+	fail := first(fatal)
 	var (
 		runners []worker.Worker
 		queues  []string
@@ -222,8 +227,20 @@ func work(
 	case <-ctx.Done():
 		logger.Info("worker stopping")
 		return nil
+	case err := <-clusterID.Taken():
+		return err
 	case err := <-fatal:
 		return fmt.Errorf("worker on task queues %s: %w", strings.Join(queues, ", "), err)
+	}
+}
+
+// first sends an error unless another one waits.
+func first(fatal chan<- error) func(error) {
+	return func(err error) {
+		select {
+		case fatal <- err:
+		default:
+		}
 	}
 }
 

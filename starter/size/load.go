@@ -96,9 +96,9 @@ func (l Load) stored() float64 { return l.plans() * float64(l.Keep) / float64(l.
 
 // waiting is how many backups of a due time Velero has not begun at most: it makes fewer a second than come.
 func (l Load) waiting() float64 {
-	perCluster := float64(l.Clusters)
+	clusters := float64(l.Clusters)
 	made := float64(l.ConcurrentBackups) / l.BackupTakes.Seconds()
-	return l.plans() / perCluster * max(0, 1-made*perCluster/l.peak())
+	return l.plans() / clusters * max(0, 1-made*clusters/l.peak())
 }
 
 // open is how many workflows are open in a cluster at most: those of all plans, of the backups that wait for Velero, and of those

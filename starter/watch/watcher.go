@@ -49,9 +49,11 @@ type Options struct {
 	PlanSchedules schedules.PlanSchedules
 	// Turns is the queue before Velero.
 	Turns queue.Turns
-	// Heartbeats says how the cluster is. Version is that of the program.
+	// Heartbeats says how the cluster is. Version is that of the program, ClusterUID returns that of the Kubernetes cluster, once
+	// the watcher leads.
 	Heartbeats heartbeat.Heartbeats
 	Version    string
+	ClusterUID func() string
 	Policy     PolicySource
 	// Lease is the lock by which watchers elect a leader; a watcher without one leads.
 	Lease resourcelock.Interface
@@ -191,7 +193,8 @@ func (w *Watcher) led(ctx context.Context) {
 		ClusterID: w.ClusterID, Schedules: w.PlanSchedules, Workflows: w.Workflows, Paused: w.Paused, Log: w.Log, Plans: w.plans,
 	}
 	beats := &heartbeat.Sender{
-		Heartbeats: w.Heartbeats, Version: w.Version, Census: w.Census, Problem: w.problem, Now: time.Now, Log: w.Log,
+		Heartbeats: w.Heartbeats, Version: w.Version, ClusterUID: w.ClusterUID(), Census: w.Census, Problem: w.problem, Now: time.Now,
+		Log: w.Log,
 	}
 	var all sync.WaitGroup
 	for _, kind := range w.kinds {

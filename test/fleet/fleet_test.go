@@ -1,9 +1,13 @@
 package fleet_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +18,7 @@ import (
 
 	"holdfast.dev/holdfast/test/env"
 	"holdfast.dev/holdfast/test/tenants"
+	"holdfast.dev/holdfast/test/tools"
 	"holdfast.dev/holdfast/workflows/contract"
 	"holdfast.dev/holdfast/workflows/workflowtest/sample"
 )
@@ -52,15 +57,7 @@ func TestEachClusterSeesOnlyItsOwn(t *testing.T) {
 
 func TestTheFleetIsShownWithEachClustersWork(t *testing.T) {
 	all := theFleet(t)
-	tenants.Await(t, func(context.Context) error {
-		of, err := all.shown(t)
-		for _, cluster := range names {
-			if of[cluster].Heartbeat == nil {
-				err = errors.Join(err, errors.New(cluster+" has sent no heartbeat"))
-			}
-		}
-		return err
-	})
+	all.awaitHeartbeats(t)
 	of, err := all.shown(t)
 	require.NoError(t, err)
 	assert.Len(t, of, len(names))
@@ -76,6 +73,45 @@ func TestTheFleetIsShownWithEachClustersWork(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range names {
 		assert.Contains(t, report, "# Backups of cluster "+name+"\n")
+	}
+}
+
+// A second Kubernetes cluster is installed with an ID that is taken: its processes serve nothing, and say why.
+func TestAClusterIDServesOneKubernetesCluster(t *testing.T) {
+	all := theFleet(t)
+	all.awaitHeartbeats(t)
+	intruder := all[east]
+	const rounds = 5 * time.Second // a process that waits checks every two seconds
+	for account, command := range map[string][]string{
+		env.HoldfastWorker:  {intruder.Binary(tools.HoldfastWorker), "--serve=velero"},
+		env.HoldfastWatcher: {intruder.Binary(tools.Holdfast), "watch", "--serve=velero"},
+	} {
+		t.Run(account, func(t *testing.T) {
+			log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+			require.NoError(t, err)
+			defer log.Close()
+			process := exec.CommandContext(t.Context(), command[0], append(command[1:],
+				"--kubeconfig", intruder.Kubeconfig(account), "--cluster-id", west, "--oadp-namespace", env.OADPNamespace,
+				"--metrics-bind-address", "127.0.0.1:0", "--health-probe-bind-address", "127.0.0.1:0")...)
+			process.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+all[west].TemporalAddress())
+			process.Stdout, process.Stderr = log, log
+			require.NoError(t, process.Start())
+			defer func() {
+				_ = process.Process.Kill()
+				_ = process.Wait()
+			}()
+			tenants.Await(t, func(context.Context) error {
+				said, err := os.ReadFile(log.Name())
+				if err == nil && !bytes.Contains(said, []byte("belongs to another Kubernetes cluster")) {
+					err = fmt.Errorf("it says: %s", said)
+				}
+				return err
+			})
+			assert.Never(t, func() bool {
+				now, err := os.ReadFile(log.Name())
+				return err != nil || bytes.Contains(now, []byte("worker started")) || bytes.Contains(now, []byte(`"watching"`))
+			}, rounds, time.Second, "it waits")
+		})
 	}
 }
 

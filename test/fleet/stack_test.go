@@ -3,7 +3,9 @@ package fleet_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -151,6 +153,19 @@ func (c clusters) shown(t *testing.T) (map[string]fleet.Cluster, error) {
 		of[each.ID] = each
 	}
 	return of, nil
+}
+
+func (c clusters) awaitHeartbeats(t *testing.T) {
+	t.Helper()
+	tenants.Await(t, func(context.Context) error {
+		of, err := c.shown(t)
+		for _, cluster := range names {
+			if of[cluster].Heartbeat == nil {
+				err = errors.Join(err, errors.New(cluster+" has sent no heartbeat"))
+			}
+		}
+		return err
+	})
 }
 
 // print logs `holdfast fleet`, as a person sees it.

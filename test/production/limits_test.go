@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
@@ -165,9 +167,12 @@ func largestMemo(t *testing.T) int {
 	t.Helper()
 	problem := long("p", 200) // starter/watch/heartbeat and activities/heartbeat cut it there
 	now := contract.Heartbeat{
-		Watcher: contract.WatcherState{Version: long("v", 128), Problem: problem, Oldest: &contract.UnfinishedObject{
-			Kind: contract.KindBackup.Kubernetes, Namespace: longestRef.Namespace, Name: longestRef.Name,
-		}},
+		Watcher: contract.WatcherState{
+			Sent: time.Now().UTC().Truncate(time.Second), Version: long("v", 128), ClusterUID: uuid.NewString(), Problem: problem,
+			Oldest: &contract.UnfinishedObject{
+				Kind: contract.KindBackup.Kubernetes, Namespace: longestRef.Namespace, Name: longestRef.Name,
+			},
+		},
 		Worker: contract.WorkerState{Version: long("v", 128), Build: long("b", 128), Kubernetes: long("k", 64), Problem: problem},
 	}
 	bytes := sizeOf(t, now)

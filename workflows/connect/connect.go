@@ -132,26 +132,37 @@ const (
 	acceptedFor = 2*time.Minute - AttributesInterval/2
 )
 
-const attributesRetry = 2 * time.Second
+// A process that waits for Temporal, or for the API server, checks again after awaitRetry. A check may take awaitTimeout.
+const (
+	awaitRetry   = 2 * time.Second
+	awaitTimeout = 30 * time.Second
+)
 
 // AwaitSearchAttributes registers the search attributes and returns when the server accepts them in queries, which can
 // take some seconds, or ctx ends. Where the server forbids registration it keeps checking, and logs the command that an
 // operator must run.
 func (t *Temporal) AwaitSearchAttributes(ctx context.Context, logger *zap.Logger) error {
+	return await(ctx, logger, "waiting for Temporal's search attributes", t.EnsureSearchAttributes)
+}
+
+// await returns when check does not fail any more, or ctx ends. It logs each new reason.
+func await(ctx context.Context, logger *zap.Logger, message string, check func(context.Context) error) error {
 	var last string
 	for {
-		err := t.EnsureSearchAttributes(ctx)
+		limited, cancel := context.WithTimeout(ctx, awaitTimeout)
+		err := check(limited)
+		cancel()
 		if err == nil {
 			return nil
 		}
-		if message := err.Error(); message != last {
-			logger.Warn("waiting for Temporal's search attributes", zap.Error(err))
-			last = message
+		if reason := err.Error(); reason != last {
+			logger.Warn(message, zap.Error(err))
+			last = reason
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(attributesRetry):
+		case <-time.After(awaitRetry):
 		}
 	}
 }

@@ -28,6 +28,8 @@ func HeartbeatID(cluster string) string { return cluster + "/" + KindHeartbeat.I
 // HeartbeatInput starts the workflow.
 type HeartbeatInput struct {
 	Cluster string `json:"cluster"`
+	// ClusterUID is WatcherState.ClusterUID of earlier runs, to which the cluster ID belongs; empty in the first run.
+	ClusterUID string `json:"clusterUID,omitempty"`
 }
 
 // Heartbeat is what is known of a cluster.
@@ -44,6 +46,8 @@ type WatcherState struct {
 	Sent time.Time `json:"sent,omitzero"`
 	// Version is that of its program.
 	Version string `json:"version"`
+	// ClusterUID is the UID of its Kubernetes cluster, see k8s.ClusterUID; earlier versions send none.
+	ClusterUID string `json:"clusterUID,omitempty"`
 	// Problem says why Holdfast does not act in the cluster, or not by the policy that is there; empty if it does.
 	Problem string `json:"problem,omitempty"`
 	// Unfinished counts backups, restores and drills that are under way or wait, and Oldest is the one created first of them; nil if
@@ -58,6 +62,12 @@ type WatcherState struct {
 	Stalled int `json:"stalled"`
 	// PendingApprovals counts storage locations that wait for an administrator.
 	PendingApprovals int `json:"pendingApprovals"`
+}
+
+// OfAnotherCluster reports whether it comes from another Kubernetes cluster than that of a UID. An unknown one, which is empty,
+// is no other.
+func (s *WatcherState) OfAnotherCluster(uid string) bool {
+	return s.ClusterUID != "" && uid != "" && s.ClusterUID != uid
 }
 
 // UnfinishedObject is an object of a tenant's.

@@ -105,6 +105,14 @@ func TestPayloadsKeepTheirFieldNames(t *testing.T) {
 			want: `{"cluster":"west","ref":{"namespace":"team","name":"nightly","uid":"u"},
 				"shownPhase":"Created","shownVeleroPhase":"New","volumes":true}`,
 		},
+		"a heartbeat's first input": {value: contract.HeartbeatInput{Cluster: "west"}, want: `{"cluster":"west"}`},
+		"a heartbeat's input after continue-as-new": {
+			value: contract.HeartbeatInput{Cluster: "west", ClusterUID: "k"}, want: `{"cluster":"west","clusterUID":"k"}`,
+		},
+		"whose a heartbeat is": {
+			value: contract.WatcherState{Version: "v1", ClusterUID: "k"},
+			want:  `{"version":"v1","clusterUID":"k","unfinished":0,"objectivesMissed":0,"verificationsMissed":0,"stalled":0,"pendingApprovals":0}`,
+		},
 		"a step": {
 			value: contract.BackupStep{Ref: ref, Attempt: 2},
 			want:  `{"ref":{"namespace":"team","name":"nightly","uid":"u"},"attempt":2}`,

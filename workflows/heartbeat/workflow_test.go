@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
@@ -42,6 +43,9 @@ func beat(t *testing.T, inspected, signals func(env *testsuite.TestWorkflowEnvir
 	env.ExecuteWorkflow(contract.KindHeartbeat.Workflow, contract.HeartbeatInput{Cluster: "west"})
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	var next contract.HeartbeatInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &next))
+	assert.Equal(t, contract.HeartbeatInput{Cluster: "west", ClusterUID: kept[len(kept)-1].Watcher.ClusterUID}, next)
 	return kept
 }
 
@@ -69,6 +73,44 @@ func TestTheMemoHoldsTheNewestHeartbeat(t *testing.T) {
 		{At: at(60), Watcher: contract.WatcherState{Version: "v2", Stalled: 3}, Worker: worker},
 		{At: at(120), Watcher: contract.WatcherState{Version: "v3"}, Worker: worker},
 	}, kept)
+}
+
+// Two Kubernetes clusters have one ID: it belongs to the first, also in the next run. Earlier versions do not say which they are.
+func TestAClusterIDBelongsToTheFirstCluster(t *testing.T) {
+	kept := beat(t, func(*testsuite.TestWorkflowEnvironment) {}, func(env *testsuite.TestWorkflowEnvironment) {
+		for at, uid := range []string{"", "first", "other", "", "first", "other", "first"} {
+			env.RegisterDelayedCallback(func() {
+				env.SetContinueAsNewSuggested(at == 6)
+				env.SignalWorkflow(contract.SignalHeartbeat, contract.WatcherState{ClusterUID: uid, Unfinished: at})
+			}, time.Duration(at+1)*contract.HeartbeatInterval)
+		}
+	})
+	var (
+		of   []int
+		uids []string
+	)
+	for _, heartbeat := range kept {
+		of, uids = append(of, heartbeat.Watcher.Unfinished), append(uids, heartbeat.Watcher.ClusterUID)
+	}
+	assert.Equal(t, []int{0, 1, 3, 4, 6}, of)
+	assert.Equal(t, []string{"", "first", "first", "first", "first"}, uids, "an earlier version does not release the ID")
+}
+
+// While no worker ran, two Kubernetes clusters have sent heartbeats with an ID that belongs to none yet.
+func TestOfHeartbeatsThatWaitOnlyTheOwnersCount(t *testing.T) {
+	inspections := 0
+	kept := beat(t, func(env *testsuite.TestWorkflowEnvironment) {
+		if inspections++; inspections == 1 {
+			for n, uid := range []string{"first", "other", "first", "other"} {
+				env.SignalWorkflow(contract.SignalHeartbeat, contract.WatcherState{ClusterUID: uid, Unfinished: n})
+			}
+			env.SetContinueAsNewSuggested(true)
+		}
+	}, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() { env.SignalWorkflow(contract.SignalHeartbeat, contract.WatcherState{}) }, time.Minute)
+	})
+	assert.Equal(t, 2, inspections)
+	assert.Equal(t, contract.WatcherState{ClusterUID: "first", Unfinished: 2}, kept[len(kept)-1].Watcher)
 }
 
 // What comes while the worker is inspected counts once: a workflow task that finds a thousand heartbeats inspects it once.

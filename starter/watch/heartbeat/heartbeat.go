@@ -32,6 +32,8 @@ type Sender struct {
 	Heartbeats Heartbeats
 	// Version is that of the program.
 	Version string
+	// ClusterUID is that of the Kubernetes cluster.
+	ClusterUID string
 	// Census counts the objects in the caches; nil as long as they are not filled.
 	Census func() *metrics.Census
 	// Problem says why Holdfast does not act in the cluster, or not by the policy that is there; empty if it does.
@@ -68,7 +70,8 @@ func (s *Sender) next(ctx context.Context) time.Duration {
 
 func (s *Sender) state(census *metrics.Census) contract.WatcherState {
 	state := contract.WatcherState{
-		Sent: s.Now().UTC().Truncate(time.Second), Version: s.Version, Problem: shorten.Text(s.Problem(), maxProblem),
+		Sent: s.Now().UTC().Truncate(time.Second), Version: s.Version, ClusterUID: s.ClusterUID,
+		Problem:             shorten.Text(s.Problem(), maxProblem),
 		Unfinished:          census.Unfinished.Number,
 		ObjectivesMissed:    census.Plans.ObjectivesMissed + census.FoundationDB.ObjectivesMissed,
 		VerificationsMissed: census.Plans.VerificationsMissed,

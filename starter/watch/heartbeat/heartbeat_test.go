@@ -39,8 +39,9 @@ func TestAHeartbeatSaysWhatTheCachesHold(t *testing.T) {
 	to := &sent{}
 	var counted *metrics.Census
 	sender := &Sender{
-		Heartbeats: to, Version: "v1", Census: func() *metrics.Census { return counted }, Problem: func() string { return strings.Repeat("x", 500) },
-		Now: func() time.Time { return created.Add(time.Millisecond) }, Log: zap.NewNop(),
+		Heartbeats: to, Version: "v1", ClusterUID: "u1", Census: func() *metrics.Census { return counted },
+		Problem: func() string { return strings.Repeat("x", 500) },
+		Now:     func() time.Time { return created.Add(time.Millisecond) }, Log: zap.NewNop(),
 	}
 	assert.Equal(t, filled, sender.next(t.Context()), "the caches are not filled")
 	assert.Empty(t, to.states)
@@ -50,7 +51,7 @@ func TestAHeartbeatSaysWhatTheCachesHold(t *testing.T) {
 	assert.Len(t, to.states[0].Problem, maxProblem)
 	to.states[0].Problem = ""
 	assert.Equal(t, []contract.WatcherState{{
-		Sent: created.Time, Version: "v1", Unfinished: 3,
+		Sent: created.Time, Version: "v1", ClusterUID: "u1", Unfinished: 3,
 		Oldest:           &contract.UnfinishedObject{Kind: "NonAdminBackup", Namespace: "team", Name: "first", Created: created.Time},
 		ObjectivesMissed: 9, VerificationsMissed: 6, Stalled: 3, PendingApprovals: 3,
 	}}, to.states)
